@@ -162,10 +162,10 @@ TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
   const PageShape shape{.v = test::affine_operand(8, 32)};
   const test::LaneFixture lane({.head_dim = dim_, .n_pages = 2, .n_last = 9, .page = shape});
   const auto device = value_of(Device::open());
-  ASSERT_FALSE(lane_plan(*lane.view().pages[0].layout, device->shared_bytes_max()).has_kernel);
+  ASSERT_FALSE(lane_plan(*lane.view().pages[0].layout, {}, device->shared_bytes_max()).has_kernel);
   Arguments arguments = value_of(Arguments::make(*device));
   PageOps pages_there = value_of(PageOps::make(*device));
-  CudaLaneTable table(*device, 1);
+  CudaLaneTable table(*device, 1, pages_there.bases());
   std::vector<ExactRun> runs;
   std::vector<PageView> pages;
   put_lane(table, 0, lane.view(), runs, pages);
@@ -196,7 +196,7 @@ TEST_F(Attending, reads_pages_back_within_its_limit_however_lanes_are_cut) {
   const auto device = value_of(Device::open());
   Arguments arguments = value_of(Arguments::make(*device));
   PageOps pages_there = value_of(PageOps::make(*device));
-  CudaLaneTable table(*device, 2);
+  CudaLaneTable table(*device, 2, pages_there.bases());
   std::vector<ExactRun> runs[2];
   std::vector<PageView> pages[2];
   put_lane(table, 0, long_lane.view(), runs[0], pages[0]);
@@ -236,7 +236,7 @@ TEST_F(Attending, wide_heads_is_right_on_a_card_of_little_shared_memory) {
                                   .n_pages = 1,
                                   .n_last = 20,
                                   .page = test::affine_pages(bits, 32)});
-    ASSERT_EQ(lane_plan(*lane.view().pages[0].layout, kShared).has_kernel, bits == 2);
+    ASSERT_EQ(lane_plan(*lane.view().pages[0].layout, {}, kShared).has_kernel, bits == 2);
     const auto table = value_of(backend_->make_lane_table(1));
     const auto host_table = test::table_of(*reference, {lane.view()});
     std::vector<ExactRun> runs;

@@ -63,13 +63,14 @@ class Lanes : public testing::Test {
         EXPECT_EQ(pages[i].shift, pages_[l][i].shift);
         EXPECT_EQ(pages[i].live[0], 0xffffffffu);
         const LanePlan plan = read(*device_, there.plans + pages[i].plan, 1)[0];
-        EXPECT_EQ(plan, lane_plan(*pages_[l][i].layout, device_->shared_bytes_max()));
+        EXPECT_EQ(plan, lane_plan(*pages_[l][i].layout, {}, device_->shared_bytes_max()));
       }
     }
   }
 
   std::unique_ptr<Device> device_ = value_of(Device::open());
-  CudaLaneTable table_{*device_, kLanes};
+  BasisStore bases_{*device_};
+  CudaLaneTable table_{*device_, kLanes, bases_};
   std::vector<std::size_t> runs_[kLanes];
   std::vector<PageView> pages_[kLanes];
 };

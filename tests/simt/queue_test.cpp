@@ -245,7 +245,8 @@ class GpuSteps : public OnExecutor {};
 TEST_F(GpuSteps, in_which_a_lane_grows_are_graphs_too) {
   const auto device = value_of(Device::open());
   auto arguments = value_of(Arguments::make(*device));
-  CudaLaneTable table(*device, 3, &arguments);
+  BasisStore bases(*device);
+  CudaLaneTable table(*device, 3, bases, &arguments);
   std::size_t before = 0;
   for (std::size_t step = 0; step < 5; ++step) {
     for (unsigned i = 0; i < 10; ++i)

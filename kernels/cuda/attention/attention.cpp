@@ -139,6 +139,25 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
   return {};
 }
 
+// A place for each page of a table that has keys in a basis, whether it is one of them or not.
+Result<void> Attention::place_basis_queries(AttendCall& call, unsigned n_sets) {
+  n_basis_pages_most_ = 0;
+  std::size_t n_places = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!tables_[i]->has_bases()) continue;
+    const std::size_t n_pages = tables_[i]->pages(items_[i].lane).size();
+    items_[i].first_basis_place = static_cast<unsigned>(n_places);
+    n_places += n_pages;
+    n_basis_pages_most_ = std::max(n_basis_pages_most_, static_cast<unsigned>(n_pages));
+  }
+  const std::size_t of_place = std::size_t{n_sets} * kRowsOfSet * call.head_dim * sizeof(float);
+  SATCHEL_TRY(reserve(basis_queries_, n_places * of_place));
+  SATCHEL_TRY(reserve(basis_places_, n_places * sizeof(unsigned)));
+  call.basis_queries = reinterpret_cast<float*>(basis_queries_.data());
+  call.basis_places = reinterpret_cast<unsigned*>(basis_places_.data());
+  return {};
+}
+
 // Runs the splits in one launch, or in several if there is no room for all pages to be decoded.
 Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
   std::size_t n_partials = 0;
@@ -152,6 +171,7 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   const unsigned n_rows = n_sets * kRowsOfSet;
   SATCHEL_TRY(reserve(partials_, n_partials * partial_floats(n_rows, call.head_dim) * 4));
   SATCHEL_TRY(reserve(counters_, items_.size() * sizeof(unsigned)));
+  SATCHEL_TRY(place_basis_queries(call, n_sets));
   call.partials = reinterpret_cast<float*>(partials_.data());
   call.counters = reinterpret_cast<unsigned*>(counters_.data());
 
@@ -175,6 +195,9 @@ Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode
                                                        std::span<const unsigned>(places_)));
   std::tie(call.items, call.rotations, call.decoded_places) = there;
   call.decoded = reinterpret_cast<const float*>(decoded_.data());
+  if (n_basis_pages_most_ > 0)
+    SATCHEL_TRY(
+        device_->check(transform_queries(device_->queue(), call, n_sets, n_basis_pages_most_)));
   return device_->check(cuda::attend_decode(device_->queue(), call, n_sets));
 }
 

@@ -27,8 +27,8 @@ class Attention {
             std::size_t decoded_bytes_most = kDecodedBytesMost)
       : device_(&device), arguments_(&arguments), decoded_bytes_most_(decoded_bytes_most) {}
   std::size_t bytes() const {
-    return partials_.size() + counters_.size() + decoded_.size() + prefill_workspace_.size() +
-           prefill_rows_.bytes();
+    return partials_.size() + counters_.size() + decoded_.size() + basis_queries_.size() +
+           basis_places_.size() + prefill_workspace_.size() + prefill_rows_.bytes();
   }
 
   Result<void> attend(const AttendArgs& args, const Decode& decode);
@@ -38,6 +38,7 @@ class Attention {
   Result<void> attend_decode(const AttendArgs& args, const Decode& decode);
   Result<void> attend_prefill(const AttendArgs& args, const Decode& decode);
   Result<void> add_sequence(const AttendArgs& args, const Sequence& sequence, unsigned n_sets);
+  Result<void> place_basis_queries(AttendCall& call, unsigned n_sets);
   Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> decode_round(const AttendCall& call, const Decode& decode);
@@ -48,7 +49,7 @@ class Attention {
   Device* device_;
   Arguments* arguments_;
   std::size_t decoded_bytes_most_;
-  Buffer partials_, counters_, decoded_, prefill_workspace_;
+  Buffer partials_, counters_, decoded_, basis_queries_, basis_places_, prefill_workspace_;
   PrefillRows prefill_rows_;
   // Of the call; kept for their capacity.
   std::vector<Sequence> decode_, prefill_;
@@ -56,6 +57,7 @@ class Attention {
   std::vector<const CudaLaneTable*> tables_;  // of the items
   // How many pages of an item's lane to decode; at the lane's first item only.
   std::vector<std::size_t> n_decoded_;
+  unsigned n_basis_pages_most_ = 0;  // of the items' lanes; 0: none has keys in a basis
   std::vector<double> rotations_;
   std::vector<unsigned> places_;
   std::vector<DecodeArgs> decodes_;

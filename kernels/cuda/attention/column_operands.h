@@ -27,6 +27,15 @@ __device__ __forceinline__ GroupScales scales_of(const PageOperand& affine, cons
           static_cast<float>(1u << (affine.bits - 1)), n_entries};
 }
 
+// Mixed-bit keys: a pair for each channel, in channel order.
+__device__ __forceinline__ GroupScales scales_of_mixed(const std::byte* part, unsigned head_dim) {
+  const auto* scale = reinterpret_cast<const std::uint16_t*>(part);
+  return {.scale = scale,
+          .zero = scale + head_dim,
+          .n_entries = head_dim,
+          .quads = reinterpret_cast<const std::uint32_t*>(part + mixed_quads_at(head_dim))};
+}
+
 // Tiles of 16 rows of a part, in groups that share scales, so many at once as there is room for
 // their columns.
 struct TilesAtOnce {

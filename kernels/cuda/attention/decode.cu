@@ -1,6 +1,8 @@
 // Decode attention: see decode.h. K and V of a slice come through shared memory while the other of
 // the two is worked on.
 //   occupancy  see README.md
+#include <climits>
+
 #include "kernels/cuda/attention/decode.h"
 #include "kernels/cuda/attention/decode_queries.h"
 #include "kernels/cuda/attention/decode_scores.h"
@@ -72,18 +74,17 @@ __device__ __forceinline__ void load_values(const DecodeBlock<kSets, kDim>& bloc
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void attend_units(const DecodeBlock<kSets, kDim>& block,
                                              Outputs<kSets, kDim>& outputs, std::int32_t& shift,
-                                             int& is_transformed) {
+                                             unsigned& query) {
   auto& memory = block.memory;
   Slices here(memory.units, memory.kept, block.head_dim), ahead = here;
   load_keys(block, ahead);
   load_values(block, ahead);
   while (!here.is_at_end()) {
     const Unit& unit = memory.units[here.at.unit];
-    const bool wants_transformed = operand_of(unit, true).is_transformed;
-    if (shift != unit.shift || is_transformed != static_cast<int>(wants_transformed)) {
+    if (shift != unit.shift || query != unit.query) {
       shift = unit.shift;
-      is_transformed = wants_transformed ? 1 : 0;
-      set_queries(block, shift, wants_transformed);
+      query = unit.query;
+      set_queries(block, shift, query);
     }
     outputs.transform(block, operand_of(unit, false).is_transformed);
     wait_for_copies<1>();
@@ -138,12 +139,12 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
   Outputs<kSets, kDim> outputs;
   block.begin();
   std::int32_t shift = 0;
-  int is_transformed = -1;  // no queries yet
+  unsigned query = UINT_MAX;  // none yet
   const unsigned begin = split * item.units_of_split, rest = item.n_units - begin;
   const unsigned n = rest < item.units_of_split ? rest : item.units_of_split;
   for (unsigned first = 0; first < n; first += kUnitsAtOnce) {
     block.find_units(begin + first, n - first < kUnitsAtOnce ? n - first : kUnitsAtOnce);
-    attend_units(block, outputs, shift, is_transformed);
+    attend_units(block, outputs, shift, query);
   }
   outputs.transform(block, false);
   const std::size_t stride = partial_floats(memory.kRows, call.head_dim);

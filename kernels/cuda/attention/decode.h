@@ -7,6 +7,8 @@
 //   codes    are operand A: their bits are inserted into an fp16 constant, which is subtracted
 //            again, so that sums lose no bits to it. Scales go into the other operand: K's into the
 //            query, V's into the weights. Zeros are one number per row and group.
+//   bases    keys in a basis (Transform::basis) want q' = q · from, rotated back by their frame.
+//            A kernel of its own makes them once for all neighbouring pages of a frame.
 //   order    sums go over the units of a split, then over splits. The splits of a lane depend on
 //            the lane, on n_kv_heads and on how many rows beyond 16 the sequence has, never on
 //            other work in the call.
@@ -42,6 +44,7 @@ struct AttendItem {
   // Of pages that are read back before: page first_page + i lies where
   // decoded_places[first_place + i] says.
   unsigned first_page = 0, first_place = 0;
+  unsigned first_basis_place = 0;  // of all its pages, where the table has_bases()
 };
 
 struct AttendCall {
@@ -59,7 +62,11 @@ struct AttendCall {
   float transform_norm = 1;  // 1 / sqrt of the Hadamard block of head_dim
   unsigned hadamard_block = 1;
   const unsigned* decoded_places = nullptr;
-  const float* decoded = nullptr;              // [place][K, V][kPageTokens, head_dim]
+  const float* decoded = nullptr;  // [place][K, V][kPageTokens, head_dim]
+  // Queries in the bases of pages' keys, by transform_queries(): page p of an item finds its rows at
+  // place basis_places[first_basis_place + p].
+  unsigned* basis_places = nullptr;
+  float* basis_queries = nullptr;              // [place][n_sets * kRowsOfSet, head_dim]
   float* partials = nullptr;                   // [partial][partial_floats()]
   unsigned* counters = nullptr;                // [n_items], 0 before and after
   std::size_t key_bytes = 0, value_bytes = 0;  // of the largest parts, as operand_places.h counts
@@ -72,6 +79,9 @@ constexpr std::size_t partial_floats(unsigned n_rows, unsigned head_dim) {
 }
 
 // n_sets: 1, 2 or 4 sets of four rows a tile.
+// First, where keys are in a basis: of all items, whose lanes have up to n_pages_most pages.
+cudaError_t transform_queries(Queue& queue, const AttendCall& call, unsigned n_sets,
+                              unsigned n_pages_most);
 cudaError_t attend_decode(Queue& queue, const AttendCall& call, unsigned n_sets);
 // The shared memory of a block.
 std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets);

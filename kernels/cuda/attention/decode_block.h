@@ -17,6 +17,10 @@ namespace satchel::kernels::cuda {
 inline constexpr unsigned kAttendWarps = 4, kAttendThreads = kAttendWarps * kWarp;
 inline constexpr unsigned kUnitsAtOnce = 16;  // of a split, known before they are read
 
+// What the keys of a unit want of the query, besides their shift; from kQueryInBasis on, it lies at
+// place query - kQueryInBasis of AttendCall::basis_queries.
+inline constexpr unsigned kQueryPlain = 0, kQueryHadamard = 1, kQueryInBasis = 2;
+
 // A page, or some tokens of a run.
 struct Unit {
   const std::byte *k, *v;  // a page twice, or rows
@@ -26,6 +30,7 @@ struct Unit {
   std::uint64_t live[kPageTokens / 64];
   unsigned n_tokens;
   std::int32_t shift;
+  unsigned query;
 };
 
 // Tokens `first` … of a unit: what is held at a time.
@@ -37,7 +42,7 @@ struct Slice {
 struct UnitOperand {
   Form form;
   bool is_transformed;
-  const PageOperand* affine;  // where form is codes
+  const PageOperand* codes;  // of a page
 };
 __device__ __forceinline__ UnitOperand operand_of(const Unit& unit, bool is_k) {
   if (unit.plan == nullptr) return {Form::halves, false, nullptr};
@@ -111,6 +116,11 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     out.log_counts = plan.log_counts_at == 0
                          ? nullptr
                          : reinterpret_cast<const float*>(page.bytes + plan.log_counts_at);
+    out.query = kQueryPlain;
+    if (is_in_basis(*out.plan))
+      out.query = kQueryInBasis + call.basis_places[item.first_basis_place + index];
+    else if (out.plan->has_kernel && plan.k.transform == Transform::hadamard)
+      out.query = kQueryHadamard;
     for (unsigned w = 0; w < kPageTokens / 64; ++w) out.live[w] = page.live[w];
     out.n_tokens = page.n_tokens;
     out.shift = page.shift;
@@ -148,18 +158,36 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
   }
 }
 
+// Mixed-bit keys: scales, zeros and the quads' places, then each quad's codes by a warp.
+__device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, std::byte* to) {
+  const LanePlan& plan = *unit.plan;
+  const PageOperand& keys = plan.page.k;
+  copy_plane(to, unit.k + keys.scale_at, 2 * head_dim);
+  copy_plane(to + 2 * head_dim, unit.k + keys.zero_at, 2 * head_dim);
+  const unsigned n_quads = head_dim / kQuad, thread = threadIdx.x % kWarp;
+  copy_plane(to + mixed_quads_at(head_dim), reinterpret_cast<const std::byte*>(plan.quads),
+             4 * n_quads);
+  const std::byte* from = unit.k + keys.values_at - mixed_codes_at(head_dim) + 16 * thread;
+  for (unsigned q = threadIdx.x / kWarp; q < n_quads; q += kAttendWarps) {
+    const unsigned at = 4 * (plan.quads[q] >> 4), bits = plan.quads[q] & 15;
+    if (thread < bits * plan.page.capacity / 32)
+      copy_16_bytes_async(to + at + 16 * thread, from + at - 4 * kSkewWords * q);
+  }
+}
+
 // K or V of a slice on its way to `to`, not committed.
 __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, bool is_k,
                                           unsigned head_dim, std::byte* to) {
   const UnitOperand operand = operand_of(unit, is_k);
   const std::byte* from = is_k ? unit.k : unit.v;
+  if (operand.form == Form::mixed) return copy_mixed(unit, head_dim, to);
   if (operand.form != Form::codes) {
     const unsigned of_value = operand.form == Form::halves ? 2 : 4, of_row = head_dim * of_value;
-    if (operand.form == Form::halves && unit.plan != nullptr) from += operand.affine->values_at;
+    if (operand.form == Form::halves && unit.plan != nullptr) from += operand.codes->values_at;
     return copy_rows(to, from + std::size_t{slice.first} * of_row, slice.n, of_row,
                      row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
   }
-  const PageOperand& affine = *operand.affine;
+  const PageOperand& affine = *operand.codes;
   const unsigned capacity = unit.plan->page.capacity;
   const CodePlaces places =
       is_k ? code_places(affine, capacity, head_dim) : code_places(affine, head_dim, capacity);

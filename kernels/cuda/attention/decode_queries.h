@@ -31,44 +31,65 @@ __device__ __forceinline__ void transform_rows(const DecodeBlock<kSets, kDim>& b
   __syncthreads();
 }
 
-// Queries by RoPE's pairs, back by the shift of a page's keys. Ends behind a barrier.
-template <unsigned kSets, unsigned kDim>
-__device__ __forceinline__ void rotate_back(const DecodeBlock<kSets, kDim>& block,
-                                            std::int32_t shift) {
-  const AttendCall& call = block.call;
-  for (unsigned i = threadIdx.x; i < block.kRows * call.n_pairs; i += kAttendThreads) {
-    const unsigned row = i / call.n_pairs, pair = i % call.n_pairs;
-    const double rotations = -static_cast<double>(shift) * call.rotations[pair];
+// Rows by RoPE's pairs, back by `by` positions. Ends behind a barrier.
+//   rotations  [n_pairs]: by how much a position rotates a pair, of a full circle divided by `unit`
+struct RotationPairs {
+  const double* rotations;
+  double unit;
+  unsigned n_pairs;
+  bool are_adjacent;
+};
+__device__ __forceinline__ void rotate_back(const RotationPairs& pairs, std::int32_t by,
+                                            float* rows, unsigned n_rows, unsigned stride) {
+  for (unsigned i = threadIdx.x; i < n_rows * pairs.n_pairs; i += kAttendThreads) {
+    const unsigned row = i / pairs.n_pairs, pair = i % pairs.n_pairs;
+    const double rotations = -static_cast<double>(by) * (pairs.rotations[pair] * pairs.unit);
     float sine, cosine;
     sincospif(2 * static_cast<float>(rotations - rint(rotations)), &sine, &cosine);
-    float* first =
-        block.memory.q + row * block.padded_dim + (call.pairs_are_adjacent ? 2 * pair : pair);
-    float* second = first + (call.pairs_are_adjacent ? 1 : call.n_pairs);
+    float* first = rows + row * stride + (pairs.are_adjacent ? 2 * pair : pair);
+    float* second = first + (pairs.are_adjacent ? 1 : pairs.n_pairs);
     const float a = *first, b = *second;
     *first = fmaf(a, cosine, -(b * sine));
     *second = fmaf(a, sine, b * cosine);
   }
   __syncthreads();
 }
+// A page's shift is in the call's RoPE.
+__device__ __forceinline__ RotationPairs shift_pairs(const AttendCall& call) {
+  return {call.rotations, 1, call.n_pairs, call.pairs_are_adjacent};
+}
 
-// Queries as keys of this shift and transform want them. Ends behind a barrier.
+// Row `row` of an item: a token's query head. What logits are times is in it already.
+__device__ __forceinline__ float query_value(const AttendCall& call, const AttendItem& item,
+                                             unsigned row, unsigned c) {
+  if (row >= item.n_rows || c >= call.head_dim) return 0;
+  const unsigned of_sequence = item.first_row + row;
+  const std::size_t token = item.first_token + of_sequence / call.n_group;
+  const unsigned head = item.kv_head * call.n_group + of_sequence % call.n_group;
+  const float factor = call.soft_cap > 0 ? call.scale / call.soft_cap : call.scale * kLog2E;
+  return call.q[(token * call.n_heads + head) * call.head_dim + c] * factor;
+}
+
+// Queries as keys of this shift and Unit::query want them. Ends behind a barrier.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void set_queries(const DecodeBlock<kSets, kDim>& block,
-                                            std::int32_t shift, bool is_transformed) {
+                                            std::int32_t shift, unsigned query) {
   const AttendCall& call = block.call;
-  const float factor = call.soft_cap > 0 ? call.scale / call.soft_cap : call.scale * kLog2E;
+  const float* in_basis = nullptr;
+  if (query >= kQueryInBasis)
+    in_basis =
+        call.basis_queries + std::size_t{query - kQueryInBasis} * block.kRows * block.head_dim;
   for (unsigned i = threadIdx.x; i < block.kRows * block.padded_dim; i += kAttendThreads) {
     const unsigned row = i / block.padded_dim, c = i % block.padded_dim;
-    float x = 0;
-    if (row < block.item.n_rows && c < block.head_dim) {
-      const std::size_t at = std::size_t{block.token_of(row)} * call.n_heads + block.head_of(row);
-      x = call.q[at * block.head_dim + c];
-    }
-    block.memory.q[i] = x * factor;
+    block.memory.q[i] = in_basis == nullptr  ? query_value(call, block.item, row, c)
+                        : c < block.head_dim ? in_basis[row * block.head_dim + c]
+                                             : 0.0f;
   }
   __syncthreads();
-  if (shift != 0 && call.n_pairs != 0) rotate_back(block, shift);
-  if (is_transformed) transform_rows(block, block.memory.q);
+  if (in_basis != nullptr) return;
+  if (shift != 0 && call.n_pairs != 0)
+    rotate_back(shift_pairs(call), shift, block.memory.q, block.kRows, block.padded_dim);
+  if (query == kQueryHadamard) transform_rows(block, block.memory.q);
 }
 
 }  // namespace satchel::kernels::cuda

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/attention/column_operands.h"
 #include "kernels/cuda/attention/decode_queries.h"
+#include "kernels/cuda/attention/mixed_operands.h"
 #include "kernels/cuda/primitives/warp.h"
 
 namespace satchel::kernels::cuda {
@@ -57,9 +58,12 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
     const unsigned row0 = first_token + block.thread / 4;
     const uint2* b = block.columns() + group * (kDim / 16) * kSets * kWarp + block.thread;
     Products<kSets> logits = {};
-    if (keys.form == Form::codes)
-      multiply_codes(keys.affine->bits,
-                     rows_of(*keys.affine, part, unit.plan->page.capacity, block.head_dim), row0,
+    if (keys.form == Form::mixed)
+      multiply_mixed(MixedKeys(part, block.head_dim, unit.plan->page.capacity), row0, n_steps, b,
+                     logits);
+    else if (keys.form == Form::codes)
+      multiply_codes(keys.codes->bits,
+                     rows_of(*keys.codes, part, unit.plan->page.capacity, block.head_dim), row0,
                      row0 + 8, n_steps, b, logits);
     else
       multiply_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, row0, row0 + 8,
@@ -74,17 +78,19 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
                                       const Slice& slice) {
   constexpr unsigned kGroups = DecodeBlock<kSets, kDim>::kGroups;
   const UnitOperand keys = operand_of(unit, true);
-  const bool has_codes = keys.form == Form::codes;
   const unsigned n_tiles = padded16(slice.n) / 16;
-  const unsigned of_group = has_codes ? keys.affine->group / 16 : n_tiles;
+  const unsigned of_group = keys.form == Form::codes ? keys.codes->group / 16 : n_tiles;
   for (unsigned tile = 0; tile < n_tiles; tile += kGroups * of_group) {
     const unsigned left = n_tiles - tile, most = kGroups * of_group;
     const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
     make_columns<kDim / 64>(block, block.memory.q, block.padded_dim, block.padded_dim / 16, tiles,
                             kDim / 16, [&](unsigned group) {
-                              if (!has_codes) return GroupScales{};
-                              return scales_of(*keys.affine, block.key_part + kPlacesBytes,
-                                               unit.plan->page.capacity, block.head_dim, group);
+                              const std::byte* part = block.key_part + kPlacesBytes;
+                              if (keys.form == Form::mixed)
+                                return scales_of_mixed(part, block.head_dim);
+                              if (keys.form != Form::codes) return GroupScales{};
+                              return scales_of(*keys.codes, part, unit.plan->page.capacity,
+                                               block.head_dim, group);
                             });
     __syncthreads();
     multiply_tiles(block, unit, slice, keys, tiles);

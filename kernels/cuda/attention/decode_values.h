@@ -22,7 +22,7 @@ struct Outputs {
     const UnitOperand values = operand_of(unit, false);
     const bool has_codes = values.form == Form::codes;
     const unsigned n_tiles = block.padded_dim / 16;
-    const unsigned of_group = has_codes ? values.affine->group / 16 : n_tiles;
+    const unsigned of_group = has_codes ? values.codes->group / 16 : n_tiles;
     for (unsigned tile = 0; tile < n_tiles; tile += Block::kGroups * of_group) {
       const unsigned left = n_tiles - tile, most = Block::kGroups * of_group;
       const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
@@ -30,7 +30,7 @@ struct Outputs {
           block, &block.memory.weights[0][0], Block::Memory::kWeightStride, padded16(slice.n) / 16,
           tiles, kUnitTokens / 16, [&](unsigned group) {
             if (!has_codes) return GroupScales{};
-            return scales_of(*values.affine, block.value_part, block.head_dim,
+            return scales_of(*values.codes, block.value_part, block.head_dim,
                              unit.plan->page.capacity, group);
           });
       __syncthreads();
@@ -96,8 +96,8 @@ struct Outputs {
       Products<kSets> sums = {};
       if (values.form == Form::codes)
         multiply_codes(
-            values.affine->bits,
-            rows_of(*values.affine, block.value_part, block.head_dim, unit.plan->page.capacity),
+            values.codes->bits,
+            rows_of(*values.codes, block.value_part, block.head_dim, unit.plan->page.capacity),
             channel, channel + 1, n_steps, b, sums);
       else
         multiply_values(values.form, {block.value_part, row_stride(values.form, block.head_dim)},

@@ -1,6 +1,7 @@
 #include "kernels/cuda/attention/lane_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/cuda/attention/operand_places.h"
@@ -24,6 +25,17 @@ DeviceRun device_run(const ExactRun& run) {
           .n_tokens = static_cast<unsigned>(run.n_tokens)};
 }
 
+// Each quad's codes begin kSkewWords later than in the page, so that the four that a step of the
+// matrix instruction takes lie in different banks.
+void place_quads(const PageLayout& layout, std::uint32_t (&quads)[kQuadsMax]) {
+  std::uint32_t word = mixed_codes_at(layout.head_dim) / 4;
+  for (unsigned q = 0; q < layout.head_dim / kQuad; ++q) {
+    const std::uint32_t bits = layout.k.quad_bits[q];
+    quads[q] = bits | word << 4;
+    word += bits * layout.capacity / 8 + kSkewWords;
+  }
+}
+
 DevicePage device_page(const PageView& page, unsigned plan) {
   DevicePage out{.bytes = page.bytes,
                  .n_tokens = page.n_tokens,
@@ -37,9 +49,10 @@ DevicePage device_page(const PageView& page, unsigned plan) {
 
 }  // namespace
 
-LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
-  LanePlan plan{.page = page_plan(layout, {})};
-  plan.has_kernel = has_row_kernel(plan.page.k) && has_row_kernel(plan.page.v);
+LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max) {
+  LanePlan plan{.page = page_plan(layout, basis)};
+  plan.has_kernel = has_decode_kernel(plan.page.k) && has_row_kernel(plan.page.v);
+  if (layout.k.is_mixed_bit()) place_quads(layout, plan.quads);
   if (plan.has_kernel) {
     const std::size_t most = attend_operand_bytes_max(plan.page.head_dim, shared_bytes_max);
     plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
@@ -47,17 +60,26 @@ LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
   return plan;
 }
 
-CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
-    : device_(&device), arguments_(arguments), views_(n_lanes) {
+CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, BasisStore& bases,
+                             Arguments* arguments)
+    : device_(&device), bases_(&bases), arguments_(arguments), views_(n_lanes) {
   lanes_.widen(n_lanes, 0, 1);
 }
 
-unsigned CudaLaneTable::plan_of(const PageLayout& layout) {
-  const LanePlan plan = lane_plan(layout, device_->shared_bytes_max());
-  for (std::size_t i = 0; i < plans_.size(); ++i)
-    if (plans_[i] == plan) return static_cast<unsigned>(i);
-  plans_.push_back(plan);
-  return static_cast<unsigned>(plans_.size() - 1);
+Result<unsigned> CudaLaneTable::plan_of(const PageLayout& layout) {
+  SentBasis sent;
+  if (layout.k.transform == Transform::basis && layout.k.is_mixed_bit())
+    SATCHEL_TRY_ASSIGN(sent, bases_->of(layout.k.basis, layout.head_dim));
+  const LanePlan plan = lane_plan(layout, sent.basis, device_->shared_bytes_max());
+  unsigned& last = last_plans_[&layout];
+  if (last < plans_.size() && plans_[last] == plan) return last;
+  const std::span<const LanePlan> known = plans();
+  last = static_cast<unsigned>(std::ranges::find(known, plan) - known.begin());
+  if (last == plans_.size()) {
+    plans_.push_back(plan);
+    bases_of_plans_.push_back(std::move(sent.memory));
+  }
+  return last;
 }
 
 Result<void> CudaLaneTable::set_runs(std::size_t lane, std::span<const ExactRun> runs) {
@@ -74,13 +96,15 @@ Result<void> CudaLaneTable::set_runs(std::size_t lane, std::span<const ExactRun>
 Result<void> CudaLaneTable::set_pages(std::size_t lane, std::span<const PageView> pages) {
   SATCHEL_ASSERT(lane < n_lanes());
   reserve(pages_, n_lanes(), pages_of_lane_, pages.size());
+  SATCHEL_TRY(bases_->begin());
   const PageLayout* layout = nullptr;
   unsigned plan = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (pages[i].layout != layout) {
       layout = pages[i].layout;
-      plan = plan_of(*layout);
+      SATCHEL_TRY_ASSIGN(plan, plan_of(*layout));
       has_decoded_ = has_decoded_ || !plans_[plan].has_kernel;
+      has_bases_ = has_bases_ || is_in_basis(plans_[plan]);
     }
     has_shifts_ = has_shifts_ || pages[i].shift != 0;
     pages_.set(lane * pages_of_lane_ + i, device_page(pages[i], plan));

@@ -6,12 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/contract/lane_view.h"
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/host_mirrored_array.h"
+#include "kernels/cuda/pages/basis_store.h"
 #include "kernels/cuda/pages/pages.h"
 
 namespace satchel::kernels::cuda {
@@ -39,9 +42,12 @@ struct DevicePage {
 struct LanePlan {
   PagePlan page;
   bool has_kernel = false;
+  // Mixed-bit keys: of each quad its bits and, times 16, the word of the part in shared memory at
+  // which its codes begin (operand_places.h).
+  alignas(16) std::uint32_t quads[kQuadsMax] = {};
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };
-LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
+LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max);
 
 // The argument of a kernel: the runs of lane l begin at l · runs_of_lane, its pages likewise.
 struct DeviceLane {
@@ -58,8 +64,9 @@ struct DeviceLanes {
 
 class CudaLaneTable final : public LaneTable {
  public:
-  // Both outlive the table. A steady step's changes go through `arguments`; null: sent at once.
-  CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments = nullptr);
+  // All outlive the table. A steady step's changes go through `arguments`; null: sent at once.
+  CudaLaneTable(Device& device, std::size_t n_lanes, BasisStore& bases,
+                Arguments* arguments = nullptr);
   // Downcast for the cuda backend, all of whose tables have this type.
   static CudaLaneTable& of(const LaneTable& table) {
     return const_cast<CudaLaneTable&>(static_cast<const CudaLaneTable&>(table));
@@ -76,24 +83,28 @@ class CudaLaneTable final : public LaneTable {
   // Of every layout that was ever set.
   std::span<const LanePlan> plans() const { return plans_.span(0, plans_.size()); }
   bool has_decoded() const { return has_decoded_; }  // pages without a kernel, likewise
-  bool has_shifts() const { return has_shifts_; }    // or once had
+  bool has_bases() const { return has_bases_; }    // keys in a basis that a kernel reads, likewise
+  bool has_shifts() const { return has_shifts_; }  // or once had
 
   // Queues the changes since the last call. The result is valid until the next change.
   Result<DeviceLanes> send();
 
  private:
   // The same contents are the same plan, wherever a layout lies.
-  unsigned plan_of(const PageLayout& layout);
+  Result<unsigned> plan_of(const PageLayout& layout);
 
   Device* device_;
+  BasisStore* bases_;
   Arguments* arguments_;
   HostMirroredArray<DeviceLane> lanes_;
   HostMirroredArray<DeviceRun> runs_;
   HostMirroredArray<DevicePage> pages_;
   HostMirroredArray<LanePlan> plans_;  // of the layouts met so far, each once
+  std::vector<std::shared_ptr<const Buffer>> bases_of_plans_;
+  std::map<const PageLayout*, unsigned> last_plans_;  // a layout may have changed since
   std::size_t runs_of_lane_ = 0, pages_of_lane_ = 0;
   std::vector<std::span<const PageView>> views_;
-  bool has_shifts_ = false, has_decoded_ = false;
+  bool has_shifts_ = false, has_decoded_ = false, has_bases_ = false;
 };
 
 }  // namespace satchel::kernels::cuda

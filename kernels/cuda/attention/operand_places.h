@@ -17,7 +17,11 @@ constexpr std::size_t attend_shared_most(std::size_t shared_bytes_max) {
   return shared_bytes_max < kMost ? shared_bytes_max : kMost;
 }
 
-enum class Form : unsigned { halves, floats, codes };
+enum class Form : unsigned { halves, floats, codes, mixed };
+
+constexpr bool has_codes(Form form) {
+  return form == Form::codes || form == Form::mixed;
+}
 
 constexpr unsigned padded16(unsigned n) {
   return (n + 15) / 16 * 16;
@@ -50,15 +54,29 @@ constexpr CodePlaces code_places(const PageOperand& operand, unsigned n_rows, un
   return out;
 }
 
+// Mixed-bit keys: scales and zeros, then LanePlan::quads, then the codes of each quad.
+inline constexpr unsigned kSkewWords = 8;
+constexpr unsigned mixed_quads_at(unsigned head_dim) {
+  return 4 * head_dim;
+}
+constexpr unsigned mixed_codes_at(unsigned head_dim) {
+  return 4 * head_dim + head_dim;
+}
+
 constexpr Form form_of(const LanePlan& plan, const PageOperand& operand) {
-  return !plan.has_kernel                  ? Form::floats
-         : operand.form == PageForm::exact ? Form::halves
-                                           : Form::codes;
+  return !plan.has_kernel                      ? Form::floats
+         : operand.form == PageForm::exact     ? Form::halves
+         : operand.form == PageForm::mixed_bit ? Form::mixed
+                                               : Form::codes;
+}
+// Keys that want the query in their page's basis.
+constexpr bool is_in_basis(const LanePlan& plan) {
+  return plan.has_kernel && plan.page.k.transform == Transform::basis;
 }
 // Of a page: all of it, where K or V has to be there whole.
 constexpr unsigned slice_tokens(const LanePlan& plan) {
   const Form k = form_of(plan, plan.page.k), v = form_of(plan, plan.page.v);
-  if (k == Form::codes || v == Form::codes) return kUnitTokens;
+  if (has_codes(k) || has_codes(v)) return kUnitTokens;
   return slice_tokens(k, plan.page.head_dim);
 }
 constexpr unsigned part_bytes_of(const LanePlan& plan, bool is_k) {
@@ -67,6 +85,10 @@ constexpr unsigned part_bytes_of(const LanePlan& plan, bool is_k) {
   const Form form = form_of(plan, operand);
   if (form == Form::codes)
     return is_k ? code_places(operand, capacity, d).bytes : code_places(operand, d, capacity).bytes;
+  if (form == Form::mixed) {
+    const std::uint32_t last = plan.quads[d / kQuad - 1];
+    return 4 * ((last >> 4) + (last & 15) * capacity / 8);
+  }
   const unsigned slice = slice_tokens(plan);
   return (slice < capacity ? slice : capacity) * row_stride(form, d);
 }

@@ -149,7 +149,7 @@ class CudaBackend final : public Backend {
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
     return std::unique_ptr<LaneTable>(
-        std::make_unique<CudaLaneTable>(*device_, n_lanes, &arguments_));
+        std::make_unique<CudaLaneTable>(*device_, n_lanes, pages_.bases(), &arguments_));
   }
   Result<void> attend(const AttendArgs& args) override { return attention_.attend(args, decode_); }
   Result<void> score(std::span<const ScoreArgs> items) override {

@@ -21,8 +21,8 @@ Result<PageOps> PageOps::make(Device& device) {
 Result<PagePlan> PageOps::plan_of(const PageLayout& layout) {
   if (layout.k.transform != Transform::basis || layout.k.code != nullptr)
     return page_plan(layout, {});
-  SATCHEL_TRY_ASSIGN(const PageBasis basis, bases_.of(layout.k.basis, layout.head_dim));
-  return page_plan(layout, basis);
+  SATCHEL_TRY_ASSIGN(const SentBasis sent, bases_.of(layout.k.basis, layout.head_dim));
+  return page_plan(layout, sent.basis);
 }
 
 Result<void> PageOps::encode(std::span<const EncodeArgs> items, Arguments& arguments) {

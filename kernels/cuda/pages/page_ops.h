@@ -19,6 +19,7 @@ class PageOps {
 
   Result<void> encode(std::span<const EncodeArgs> items, Arguments& arguments);
   Result<void> decode(std::span<const DecodeArgs> items, Arguments& arguments);
+  BasisStore& bases() { return bases_; }
   // The numeric warnings since the last call; waits for queued work.
   Result<NumericWarnings> take_warnings();
 

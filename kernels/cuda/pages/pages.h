@@ -45,15 +45,21 @@ struct PageOperand {
   friend bool operator==(const PageOperand&, const PageOperand&) = default;
 };
 
-// Whether attention knows its rows: others are read back before.
+// Whether prefill and scoring know its rows: others are decoded before.
 constexpr bool has_row_kernel(const PageOperand& operand) {
   return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
          operand.transform != Transform::basis;
 }
 
-// A layout's Basis there.
+// Whether decode attention reads it as it lies. A query is taken into the coordinates of keys.
+constexpr bool has_decode_kernel(const PageOperand& operand) {
+  return has_row_kernel(operand) || operand.form == PageForm::mixed_bit;
+}
+
+// A layout's Basis there. All are row-major.
 struct PageBasis {
-  const float* to = nullptr;    // [from which channel, to which]
+  const float* to = nullptr;
+  const float* from = nullptr;
   const float* back = nullptr;  // the transposed of Basis::from: k = k' · back
   const double* frequencies = nullptr;
   unsigned n_pairs = 0;
