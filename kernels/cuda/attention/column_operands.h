@@ -10,23 +10,20 @@
 
 namespace satchel::kernels::cuda {
 
-__device__ __forceinline__ CodeRows rows_of(const PageOperand& affine, const std::byte* part,
-                                            unsigned n_rows, unsigned n_entries) {
-  const unsigned low = code_places(affine, n_rows, n_entries).low;
+__device__ __forceinline__ CodeRows rows_of(const DecodeOperand& operand, const std::byte* part,
+                                            unsigned n_entries) {
   return {reinterpret_cast<const std::uint32_t*>(part),
-          reinterpret_cast<const std::uint32_t*>(part + low), n_entries};
+          reinterpret_cast<const std::uint32_t*>(part + operand.places.low), n_entries};
 }
-__device__ __forceinline__ GroupScales scales_of(const PageOperand& affine, const std::byte* part,
-                                                 unsigned n_rows, unsigned n_entries,
+__device__ __forceinline__ GroupScales scales_of(const DecodeOperand& operand,
+                                                 const std::byte* part, unsigned n_entries,
                                                  unsigned group) {
-  const CodePlaces places = code_places(affine, n_rows, n_entries);
   const auto plane = [&](unsigned at) {
     return reinterpret_cast<const std::uint16_t*>(part + at) + group * n_entries;
   };
-  return {plane(places.scale), affine.is_symmetric ? nullptr : plane(places.zero),
-          static_cast<float>(1u << (affine.bits - 1)), n_entries};
+  return {plane(operand.places.scale), operand.is_symmetric ? nullptr : plane(operand.places.zero),
+          static_cast<float>(1u << (operand.bits - 1)), n_entries};
 }
-
 // Mixed-bit keys: a pair for each channel, in channel order.
 __device__ __forceinline__ GroupScales scales_of_mixed(const std::byte* part, unsigned head_dim) {
   const auto* scale = reinterpret_cast<const std::uint16_t*>(part);
@@ -39,26 +36,45 @@ __device__ __forceinline__ GroupScales scales_of_mixed(const std::byte* part, un
 // Tiles of 16 rows of a part, in groups that share scales, so many at once as there is room for
 // their columns.
 struct TilesAtOnce {
-  unsigned first, n;  // tiles
   unsigned of_group;  // tiles
-  __device__ unsigned first_group() const { return first / of_group; }
-  __device__ unsigned n_groups() const { return (n + of_group - 1) / of_group; }
+  unsigned first = 0, n = 0, first_group = 0;
+
+  __device__ unsigned n_groups() const {
+    unsigned groups = 1;
+    while (groups * of_group < n) ++groups;
+    return groups;
+  }
+  // Of tile `i` of these, among theirs.
+  template <unsigned kGroups>
+  __device__ unsigned group_of(unsigned i) const {
+    unsigned group = 0;
+    for (unsigned g = 1; g < kGroups; ++g) group += i >= g * of_group ? 1 : 0;
+    return group;
+  }
+};
+
+// Where columns go, and what their products are times.
+template <unsigned kRows>
+struct ColumnsOfGroups {
+  uint2* columns;
+  unsigned steps_of_group;
+  ColumnFactors (*factors)[kRows];
 };
 
 // Columns of the groups of `tiles`: each row of x times the group's scales; warp w makes rows w,
 // w + 4 …
 template <unsigned kPairs, unsigned kSets, unsigned kDim, class Scales>
-__device__ __forceinline__ void make_columns(const DecodeBlock<kSets, kDim>& block, const float* x,
-                                             unsigned stride, unsigned n_steps,
-                                             const TilesAtOnce& tiles, unsigned steps_of_group,
-                                             const Scales& scales) {
+__device__ __forceinline__ void make_columns(
+    const DecodeBlock<kSets, kDim>& block, const float* x, unsigned stride, unsigned n_steps,
+    const TilesAtOnce& tiles, const ColumnsOfGroups<DecodeBlock<kSets, kDim>::kRows>& out,
+    const Scales& scales) {
   constexpr unsigned kRows = DecodeBlock<kSets, kDim>::kRows;
   for (unsigned job = block.warp; job < tiles.n_groups() * kRows; job += kAttendWarps) {
     const unsigned group = job / kRows, row = job % kRows;
-    uint2* to = block.columns() + (group * steps_of_group * kSets + row / kRowsOfSet) * kWarp;
+    uint2* to = out.columns + (group * out.steps_of_group * kSets + row / kRowsOfSet) * kWarp;
     const ColumnFactors factors = make_column<kPairs, kSets>(
-        x + row * stride, n_steps * 8, scales(tiles.first_group() + group), row % kRowsOfSet, to);
-    if (block.thread == 0) block.memory.factors[group][row] = factors;
+        x + row * stride, n_steps * 8, scales(tiles.first_group + group), row % kRowsOfSet, to);
+    if (block.thread == 0) out.factors[group][row] = factors;
   }
 }
 

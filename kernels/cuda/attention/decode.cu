@@ -16,13 +16,10 @@ namespace {
 // The slices of the units that are kept, one after the other.
 struct Slices {
   const Unit* units;
-  unsigned head_dim, left;  // units, a bit each
+  unsigned left;  // units, a bit each
   Slice at = {};
 
-  __device__ Slices(const Unit* of, unsigned kept, unsigned dim)
-      : units(of), head_dim(dim), left(kept) {
-    begin_unit();
-  }
+  __device__ Slices(const Unit* of, unsigned kept) : units(of), left(kept) { begin_unit(); }
   __device__ bool is_at_end() const { return left == 0; }
   __device__ __forceinline__ void next() {
     const Unit& unit = units[at.unit];
@@ -40,7 +37,7 @@ struct Slices {
     set_length(units[at.unit]);
   }
   __device__ __forceinline__ void set_length(const Unit& unit) {
-    const unsigned most = slice_tokens(unit, head_dim), rest = unit.n_tokens - at.first;
+    const unsigned most = unit.slice_tokens, rest = unit.n_tokens - at.first;
     at.n = rest < most ? rest : most;
   }
 };
@@ -70,26 +67,38 @@ __device__ __forceinline__ void load_values(const DecodeBlock<kSets, kDim>& bloc
   commit_copies();
 }
 
+// Whether the columns of such values leave those of keys alone.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ bool keeps_key_columns(const DecodeBlock<kSets, kDim>& block,
+                                                  const DecodeOperand& values) {
+  const bool has_one_group = values.form != Form::codes || values.of_group >= block.padded_dim / 16;
+  return block.kGroups > 1 && has_one_group;
+}
+
 // The units that were found, with K of the next slice on its way while V of this one is used.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void attend_units(const DecodeBlock<kSets, kDim>& block,
                                              Outputs<kSets, kDim>& outputs, std::int32_t& shift,
                                              unsigned& query) {
   auto& memory = block.memory;
-  Slices here(memory.units, memory.kept, block.head_dim), ahead = here;
+  Slices here(memory.units, memory.kept), ahead = here;
   load_keys(block, ahead);
   load_values(block, ahead);
+  bool are_columns_kept = false;  // of the keys
   while (!here.is_at_end()) {
     const Unit& unit = memory.units[here.at.unit];
     if (shift != unit.shift || query != unit.query) {
       shift = unit.shift;
       query = unit.query;
       set_queries(block, shift, query);
+      are_columns_kept = false;
     }
-    outputs.transform(block, operand_of(unit, false).is_transformed);
+    if (outputs.transform(block, unit.v_operand.is_transformed)) are_columns_kept = false;
     wait_for_copies<1>();
     __syncthreads();
-    score(block, unit, here.at);
+    const bool have_no_scales = !has_codes(unit.k_operand.form);
+    score(block, unit, here.at, are_columns_kept && have_no_scales);
+    are_columns_kept = have_no_scales && keeps_key_columns(block, unit.v_operand);
     ahead.next();
     load_keys(block, ahead);
     weigh(block, padded16(here.at.n));

@@ -15,7 +15,7 @@
 namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kAttendWarps = 4, kAttendThreads = kAttendWarps * kWarp;
-inline constexpr unsigned kUnitsAtOnce = 16;  // of a split, known before they are read
+inline constexpr unsigned kUnitsAtOnce = 8;  // of a split, known before they are read
 
 // What the keys of a unit want of the query, besides their shift; from kQueryInBasis on, it lies at
 // place query - kQueryInBasis of AttendCall::basis_queries.
@@ -25,8 +25,10 @@ inline constexpr unsigned kQueryPlain = 0, kQueryHadamard = 1, kQueryInBasis = 2
 struct Unit {
   const std::byte *k, *v;  // a page twice, or rows
   const std::int32_t* positions;
-  const float* log_counts;  // null: none
-  const LanePlan* plan;     // null: a run
+  const float* log_counts;     // null: none
+  const std::uint32_t* quads;  // LanePlan's
+  DecodeOperand k_operand, v_operand;
+  unsigned capacity, slice_tokens;
   std::uint64_t live[kPageTokens / 64];
   unsigned n_tokens;
   std::int32_t shift;
@@ -37,22 +39,6 @@ struct Unit {
 struct Slice {
   unsigned unit, first, n;
 };
-
-// K or V of a unit.
-struct UnitOperand {
-  Form form;
-  bool is_transformed;
-  const PageOperand* codes;  // of a page
-};
-__device__ __forceinline__ UnitOperand operand_of(const Unit& unit, bool is_k) {
-  if (unit.plan == nullptr) return {Form::halves, false, nullptr};
-  const PageOperand& operand = is_k ? unit.plan->page.k : unit.plan->page.v;
-  return {form_of(*unit.plan, operand),
-          unit.plan->has_kernel && operand.transform == Transform::hadamard, &operand};
-}
-__device__ __forceinline__ unsigned slice_tokens(const Unit& unit, unsigned head_dim) {
-  return unit.plan == nullptr ? slice_tokens(Form::halves, head_dim) : slice_tokens(*unit.plan);
-}
 
 template <unsigned kSets, unsigned kDim>
 struct DecodeMemory {
@@ -65,10 +51,11 @@ struct DecodeMemory {
   static constexpr unsigned kWeightStride = kUnitTokens + 8;
 
   alignas(16) float q[kRows * kDim];  // [kRows, padded head_dim], as the unit's keys want it
-  // Columns of a phase, or the output's rows while they are transformed.
+  // Columns of a phase, or the output's rows while they are transformed. Of values with one group
+  // they lie in the second half, so that those of keys without scales stay.
   alignas(16) std::byte columns[kKeyBytes > kValueBytes ? kKeyBytes : kValueBytes];
   alignas(16) float weights[kRows][kWeightStride];  // logits (of 2) first
-  ColumnFactors factors[kGroups][kRows];
+  ColumnFactors key_factors[kGroups][kRows], value_factors[kGroups][kRows];
   float most[kRows], sum[kRows], rescale[kRows];
   std::int32_t positions[kRows];
   Unit units[kUnitsAtOnce];
@@ -95,6 +82,7 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     const unsigned first = index * kUnitTokens, left = run->n_tokens - first;
     out = {};
     out.n_tokens = left < kUnitTokens ? left : kUnitTokens;
+    out.slice_tokens = slice_tokens(Form::halves, call.head_dim);
     out.k = reinterpret_cast<const std::byte*>(run->k + first * row_values);
     out.v = reinterpret_cast<const std::byte*>(run->v + first * row_values);
     out.positions = run->positions + first;
@@ -103,10 +91,15 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     last_position = out.positions[out.n_tokens - 1];
   } else {
     const DevicePage& page = lanes.pages[std::size_t{item.lane} * lanes.pages_of_lane + index];
-    out.plan = lanes.plans + page.plan;
-    const PagePlan& plan = out.plan->page;
+    const LanePlan& of_lane = lanes.plans[page.plan];
+    const PagePlan& plan = of_lane.page;
+    out.quads = of_lane.quads;
+    out.k_operand = of_lane.k;
+    out.v_operand = of_lane.v;
+    out.capacity = plan.capacity;
+    out.slice_tokens = of_lane.slice_tokens;
     out.k = out.v = page.bytes;
-    if (!out.plan->has_kernel) {
+    if (!of_lane.has_kernel) {
       const unsigned place = call.decoded_places[item.first_place + index - item.first_page];
       const float* rows = call.decoded + 2 * kPageTokens * row_values * place;
       out.k = reinterpret_cast<const std::byte*>(rows);
@@ -116,11 +109,9 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     out.log_counts = plan.log_counts_at == 0
                          ? nullptr
                          : reinterpret_cast<const float*>(page.bytes + plan.log_counts_at);
-    out.query = kQueryPlain;
-    if (is_in_basis(*out.plan))
+    out.query = of_lane.k.is_transformed ? kQueryHadamard : kQueryPlain;
+    if (is_in_basis(of_lane))
       out.query = kQueryInBasis + call.basis_places[item.first_basis_place + index];
-    else if (out.plan->has_kernel && plan.k.transform == Transform::hadamard)
-      out.query = kQueryHadamard;
     for (unsigned w = 0; w < kPageTokens / 64; ++w) out.live[w] = page.live[w];
     out.n_tokens = page.n_tokens;
     out.shift = page.shift;
@@ -160,17 +151,16 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
 
 // Mixed-bit keys: scales, zeros and the quads' places, then each quad's codes by a warp.
 __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, std::byte* to) {
-  const LanePlan& plan = *unit.plan;
-  const PageOperand& keys = plan.page.k;
+  const DecodeOperand& keys = unit.k_operand;
   copy_plane(to, unit.k + keys.scale_at, 2 * head_dim);
   copy_plane(to + 2 * head_dim, unit.k + keys.zero_at, 2 * head_dim);
   const unsigned n_quads = head_dim / kQuad, thread = threadIdx.x % kWarp;
-  copy_plane(to + mixed_quads_at(head_dim), reinterpret_cast<const std::byte*>(plan.quads),
+  copy_plane(to + mixed_quads_at(head_dim), reinterpret_cast<const std::byte*>(unit.quads),
              4 * n_quads);
   const std::byte* from = unit.k + keys.values_at - mixed_codes_at(head_dim) + 16 * thread;
   for (unsigned q = threadIdx.x / kWarp; q < n_quads; q += kAttendWarps) {
-    const unsigned at = 4 * (plan.quads[q] >> 4), bits = plan.quads[q] & 15;
-    if (thread < bits * plan.page.capacity / 32)
+    const unsigned at = 4 * (unit.quads[q] >> 4), bits = unit.quads[q] & 15;
+    if (thread < bits * unit.capacity / 32)
       copy_16_bytes_async(to + at + 16 * thread, from + at - 4 * kSkewWords * q);
   }
 }
@@ -178,23 +168,19 @@ __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, 
 // K or V of a slice on its way to `to`, not committed.
 __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, bool is_k,
                                           unsigned head_dim, std::byte* to) {
-  const UnitOperand operand = operand_of(unit, is_k);
+  const DecodeOperand& operand = is_k ? unit.k_operand : unit.v_operand;
   const std::byte* from = is_k ? unit.k : unit.v;
   if (operand.form == Form::mixed) return copy_mixed(unit, head_dim, to);
   if (operand.form != Form::codes) {
     const unsigned of_value = operand.form == Form::halves ? 2 : 4, of_row = head_dim * of_value;
-    if (operand.form == Form::halves && unit.plan != nullptr) from += operand.codes->values_at;
-    return copy_rows(to, from + std::size_t{slice.first} * of_row, slice.n, of_row,
-                     row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
+    return copy_rows(to, from + operand.values_at + std::size_t{slice.first} * of_row, slice.n,
+                     of_row, row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
   }
-  const PageOperand& affine = *operand.codes;
-  const unsigned capacity = unit.plan->page.capacity;
-  const CodePlaces places =
-      is_k ? code_places(affine, capacity, head_dim) : code_places(affine, head_dim, capacity);
-  copy_plane(to, from + affine.values_at, places.low);
-  copy_plane(to + places.low, from + affine.low_at, places.scale - places.low);
-  copy_plane(to + places.scale, from + affine.scale_at, places.zero - places.scale);
-  copy_plane(to + places.zero, from + affine.zero_at, places.bytes - places.zero);
+  const CodePlaces& places = operand.places;
+  copy_plane(to, from + operand.values_at, places.low);
+  copy_plane(to + places.low, from + operand.low_at, places.scale - places.low);
+  copy_plane(to + places.scale, from + operand.scale_at, places.zero - places.scale);
+  copy_plane(to + places.zero, from + operand.zero_at, places.bytes - places.zero);
 }
 
 // What each thread of a block knows. Rows are the tile's.
@@ -239,7 +225,10 @@ struct DecodeBlock {
       whole[i] = kept + __shfl_xor_sync(~0u, sent, 2);
     }
   }
-  __device__ uint2* columns() const { return reinterpret_cast<uint2*>(memory.columns); }
+  __device__ uint2* key_columns() const { return reinterpret_cast<uint2*>(memory.columns); }
+  __device__ uint2* value_columns(bool has_one_group) const {
+    return key_columns() + (has_one_group && kGroups > 1 ? sizeof memory.columns / 16 : 0);
+  }
 
   // Both end behind a barrier.
   __device__ __forceinline__ void begin() const {

@@ -35,7 +35,7 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
       const unsigned row = block.row_of_column(set, i);
-      const ColumnFactors factors = memory.factors[group][row];
+      const ColumnFactors factors = memory.key_factors[group][row];
       float logit = fmaf(x[i], factors.inverse, factors.offset);
       if (call.soft_cap > 0) logit = call.soft_cap * kLog2E * tanhf(logit);
       const std::int64_t back = memory.positions[row] - position;
@@ -50,21 +50,21 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& block,
                                                const Unit& unit, const Slice& slice,
-                                               const UnitOperand& keys, const TilesAtOnce& tiles) {
+                                               const TilesAtOnce& tiles) {
+  const DecodeOperand& keys = unit.k_operand;
   const std::byte* part = block.key_part + kPlacesBytes;
   const unsigned n_steps = block.padded_dim / 16;
   for (unsigned i = block.warp; i < tiles.n; i += kAttendWarps) {
-    const unsigned first_token = (tiles.first + i) * 16, group = i / tiles.of_group;
+    const unsigned first_token = (tiles.first + i) * 16;
+    const unsigned group = tiles.group_of<DecodeBlock<kSets, kDim>::kGroups>(i);
     const unsigned row0 = first_token + block.thread / 4;
-    const uint2* b = block.columns() + group * (kDim / 16) * kSets * kWarp + block.thread;
+    const uint2* b = block.key_columns() + group * (kDim / 16) * kSets * kWarp + block.thread;
     Products<kSets> logits = {};
     if (keys.form == Form::mixed)
-      multiply_mixed(MixedKeys(part, block.head_dim, unit.plan->page.capacity), row0, n_steps, b,
-                     logits);
+      multiply_mixed(MixedKeys(part, block.head_dim, unit.capacity), row0, n_steps, b, logits);
     else if (keys.form == Form::codes)
-      multiply_codes(keys.codes->bits,
-                     rows_of(*keys.codes, part, unit.plan->page.capacity, block.head_dim), row0,
-                     row0 + 8, n_steps, b, logits);
+      multiply_codes(keys.bits, rows_of(keys, part, block.head_dim), row0, row0 + 8, n_steps, b,
+                     logits);
     else
       multiply_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, row0, row0 + 8,
                     n_steps, b, logits);
@@ -73,27 +73,31 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
 }
 
 // Logits of the slice, -infinity where a row does not see a token. Begins and ends at a barrier.
+// are_columns_kept: of rows without scales, and the queries are the same.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, const Unit& unit,
-                                      const Slice& slice) {
+                                      const Slice& slice, bool are_columns_kept) {
   constexpr unsigned kGroups = DecodeBlock<kSets, kDim>::kGroups;
-  const UnitOperand keys = operand_of(unit, true);
+  const DecodeOperand& keys = unit.k_operand;
   const unsigned n_tiles = padded16(slice.n) / 16;
-  const unsigned of_group = keys.form == Form::codes ? keys.codes->group / 16 : n_tiles;
-  for (unsigned tile = 0; tile < n_tiles; tile += kGroups * of_group) {
-    const unsigned left = n_tiles - tile, most = kGroups * of_group;
-    const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
-    make_columns<kDim / 64>(block, block.memory.q, block.padded_dim, block.padded_dim / 16, tiles,
-                            kDim / 16, [&](unsigned group) {
-                              const std::byte* part = block.key_part + kPlacesBytes;
-                              if (keys.form == Form::mixed)
-                                return scales_of_mixed(part, block.head_dim);
-                              if (keys.form != Form::codes) return GroupScales{};
-                              return scales_of(*keys.codes, part, unit.plan->page.capacity,
-                                               block.head_dim, group);
-                            });
-    __syncthreads();
-    multiply_tiles(block, unit, slice, keys, tiles);
+  const unsigned of_group = keys.form == Form::codes ? keys.of_group : n_tiles;
+  TilesAtOnce tiles{of_group};
+  for (; tiles.first < n_tiles; tiles.first += kGroups * of_group, tiles.first_group += kGroups) {
+    const unsigned left = n_tiles - tiles.first, most = kGroups * of_group;
+    tiles.n = left < most ? left : most;
+    if (!are_columns_kept) {
+      make_columns<kDim / 64>(block, block.memory.q, block.padded_dim, block.padded_dim / 16, tiles,
+                              {block.key_columns(), kDim / 16, block.memory.key_factors},
+                              [&](unsigned group) {
+                                const std::byte* part = block.key_part + kPlacesBytes;
+                                if (keys.form == Form::mixed)
+                                  return scales_of_mixed(part, block.head_dim);
+                                if (keys.form != Form::codes) return GroupScales{};
+                                return scales_of(keys, part, block.head_dim, group);
+                              });
+      __syncthreads();
+    }
+    multiply_tiles(block, unit, slice, tiles);
     __syncthreads();
   }
 }

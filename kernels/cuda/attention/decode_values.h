@@ -19,22 +19,24 @@ struct Outputs {
 
   // of = of · rescale + weights · V. Ends at a barrier.
   __device__ __forceinline__ void add(const Block& block, const Unit& unit, const Slice& slice) {
-    const UnitOperand values = operand_of(unit, false);
-    const bool has_codes = values.form == Form::codes;
+    const DecodeOperand& values = unit.v_operand;
     const unsigned n_tiles = block.padded_dim / 16;
-    const unsigned of_group = has_codes ? values.codes->group / 16 : n_tiles;
-    for (unsigned tile = 0; tile < n_tiles; tile += Block::kGroups * of_group) {
-      const unsigned left = n_tiles - tile, most = Block::kGroups * of_group;
-      const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
+    const unsigned of_group = values.form == Form::codes ? values.of_group : n_tiles;
+    TilesAtOnce tiles{of_group};
+    for (; tiles.first < n_tiles;
+         tiles.first += Block::kGroups * of_group, tiles.first_group += Block::kGroups) {
+      const unsigned left = n_tiles - tiles.first, most = Block::kGroups * of_group;
+      tiles.n = left < most ? left : most;
       make_columns<kUnitTokens / 64>(
           block, &block.memory.weights[0][0], Block::Memory::kWeightStride, padded16(slice.n) / 16,
-          tiles, kUnitTokens / 16, [&](unsigned group) {
-            if (!has_codes) return GroupScales{};
-            return scales_of(*values.codes, block.value_part, block.head_dim,
-                             unit.plan->page.capacity, group);
+          tiles,
+          {block.value_columns(of_group >= n_tiles), kUnitTokens / 16, block.memory.value_factors},
+          [&](unsigned group) {
+            if (values.form != Form::codes) return GroupScales{};
+            return scales_of(values, block.value_part, unit.capacity, group);
           });
       __syncthreads();
-      add_tiles(block, unit, slice, values, tiles);
+      add_tiles(block, unit, slice, tiles);
       __syncthreads();
     }
   }
@@ -55,9 +57,9 @@ struct Outputs {
     }
   }
 
-  // Begins at a barrier, ends behind one.
-  __device__ __forceinline__ void transform(const Block& block, bool is_transformed) {
-    if (is_transformed == are_transformed) return;
+  // Begins at a barrier, ends behind one. True: it overwrote the columns.
+  __device__ __forceinline__ bool transform(const Block& block, bool is_transformed) {
+    if (is_transformed == are_transformed) return false;
     are_transformed = is_transformed;
     auto* rows = reinterpret_cast<float*>(block.memory.columns);
     const unsigned thread = block.thread, stride = block.padded_dim;
@@ -74,6 +76,7 @@ struct Outputs {
                                  : 0.0f;
     }
     __syncthreads();
+    return true;
   }
 
  private:
@@ -83,22 +86,21 @@ struct Outputs {
 
   // The warp's of the tiles whose columns are there.
   __device__ __forceinline__ void add_tiles(const Block& block, const Unit& unit,
-                                            const Slice& slice, const UnitOperand& values,
-                                            const TilesAtOnce& tiles) {
+                                            const Slice& slice, const TilesAtOnce& tiles) {
+    const DecodeOperand& values = unit.v_operand;
     const unsigned n_steps = padded16(slice.n) / 16;
 #pragma unroll 1
     for (unsigned i = 0; i < kTiles; ++i) {
       const unsigned here = block.warp + i * kAttendWarps;
       if (here < tiles.first || here >= tiles.first + tiles.n) continue;
       const unsigned channel = first_channel(block, i);
-      const unsigned group = (here - tiles.first) / tiles.of_group;
-      const uint2* b = block.columns() + group * (kUnitTokens / 16) * kSets * kWarp + block.thread;
+      const unsigned group = tiles.group_of<Block::kGroups>(here - tiles.first);
+      const uint2* b = block.value_columns(tiles.of_group >= block.padded_dim / 16) +
+                       group * (kUnitTokens / 16) * kSets * kWarp + block.thread;
       Products<kSets> sums = {};
       if (values.form == Form::codes)
-        multiply_codes(
-            values.codes->bits,
-            rows_of(*values.codes, block.value_part, block.head_dim, unit.plan->page.capacity),
-            channel, channel + 1, n_steps, b, sums);
+        multiply_codes(values.bits, rows_of(values, block.value_part, unit.capacity), channel,
+                       channel + 1, n_steps, b, sums);
       else
         multiply_values(values.form, {block.value_part, row_stride(values.form, block.head_dim)},
                         channel, n_steps, b, sums);
@@ -113,7 +115,7 @@ struct Outputs {
 #pragma unroll
       for (unsigned i = 0; i < 4; ++i) {
         const unsigned row = block.row_of_column(set, i % 2);
-        const ColumnFactors factors = block.memory.factors[group][row];
+        const ColumnFactors factors = block.memory.value_factors[group][row];
         const float rescale = block.memory.rescale[row];
         const float offset = block.thread % 4 < 2 ? factors.offset : 0.0f;
         const float more = fmaf(sums.of[set][i], factors.inverse, offset);

@@ -54,8 +54,17 @@ LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t
   plan.has_kernel = has_decode_kernel(plan.page.k) && has_row_kernel(plan.page.v);
   if (layout.k.is_mixed_bit()) place_quads(layout, plan.quads);
   if (plan.has_kernel) {
+    plan.k = decode_operand(plan.page.k, plan.page.capacity, plan.page.head_dim);
+    plan.v = decode_operand(plan.page.v, plan.page.head_dim, plan.page.capacity);
+    plan.slice_tokens = slice_tokens(plan);
+  }
+  if (plan.has_kernel) {
     const std::size_t most = attend_operand_bytes_max(plan.page.head_dim, shared_bytes_max);
     plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
+  }
+  if (!plan.has_kernel) {
+    plan.k = plan.v = {.form = Form::floats};
+    plan.slice_tokens = slice_tokens(plan);
   }
   return plan;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/contract/lane_view.h"
+#include "kernels/cuda/attention/decode_operand.h"
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/host_mirrored_array.h"
 #include "kernels/cuda/pages/basis_store.h"
@@ -42,6 +43,8 @@ struct DevicePage {
 struct LanePlan {
   PagePlan page;
   bool has_kernel = false;
+  DecodeOperand k = {}, v = {};
+  unsigned slice_tokens = 0;  // that a block holds at a time
   // Mixed-bit keys: of each quad its bits and, times 16, the word of the part in shared memory at
   // which its codes begin (operand_places.h).
   alignas(16) std::uint32_t quads[kQuadsMax] = {};

@@ -17,12 +17,6 @@ constexpr std::size_t attend_shared_most(std::size_t shared_bytes_max) {
   return shared_bytes_max < kMost ? shared_bytes_max : kMost;
 }
 
-enum class Form : unsigned { halves, floats, codes, mixed };
-
-constexpr bool has_codes(Form form) {
-  return form == Form::codes || form == Form::mixed;
-}
-
 constexpr unsigned padded16(unsigned n) {
   return (n + 15) / 16 * 16;
 }
@@ -33,14 +27,12 @@ inline constexpr unsigned kPlacesBytes = 2 * kUnitTokens * 4;
 constexpr unsigned row_stride(Form form, unsigned head_dim) {
   return padded16(head_dim) * (form == Form::halves ? 2 : 4) + 16;
 }
-// Tokens of a slice where K and V are rows.
+// Tokens of a slice where K and V are rows: as many as have 16 KiB, so that each warp has a tile.
 constexpr unsigned slice_tokens(Form form, unsigned head_dim) {
-  return form == Form::halves && head_dim <= 128 ? 32 : 16;
+  if (form != Form::halves) return 16;
+  return head_dim <= 64 ? kUnitTokens : head_dim <= 128 ? kUnitTokens / 2 : kUnitTokens / 4;
 }
 
-struct CodePlaces {
-  unsigned low = 0, scale = 0, zero = 0, bytes = 0;  // codes at 0
-};
 constexpr CodePlaces code_places(const PageOperand& operand, unsigned n_rows, unsigned n_entries) {
   const auto plane = [&](unsigned bits) {
     return bits == 0 ? 0u : n_rows * static_cast<unsigned>(row_bytes(bits, n_entries));
@@ -54,6 +46,10 @@ constexpr CodePlaces code_places(const PageOperand& operand, unsigned n_rows, un
   return out;
 }
 
+constexpr bool has_codes(Form form) {
+  return form == Form::codes || form == Form::mixed;
+}
+
 // Mixed-bit keys: scales and zeros, then LanePlan::quads, then the codes of each quad.
 inline constexpr unsigned kSkewWords = 8;
 constexpr unsigned mixed_quads_at(unsigned head_dim) {
@@ -63,34 +59,48 @@ constexpr unsigned mixed_codes_at(unsigned head_dim) {
   return 4 * head_dim + head_dim;
 }
 
-constexpr Form form_of(const LanePlan& plan, const PageOperand& operand) {
-  return !plan.has_kernel                      ? Form::floats
-         : operand.form == PageForm::exact     ? Form::halves
-         : operand.form == PageForm::mixed_bit ? Form::mixed
-                                               : Form::codes;
-}
 // Keys that want the query in their page's basis.
 constexpr bool is_in_basis(const LanePlan& plan) {
   return plan.has_kernel && plan.page.k.transform == Transform::basis;
 }
+constexpr Form form_of(const PageOperand& operand) {
+  return operand.form == PageForm::exact       ? Form::halves
+         : operand.form == PageForm::mixed_bit ? Form::mixed
+                                               : Form::codes;
+}
+// Of a page that is decoded first: rows of floats.
+constexpr DecodeOperand decode_operand(const PageOperand& operand, unsigned n_rows,
+                                       unsigned n_entries) {
+  DecodeOperand out{.form = form_of(operand),
+                    .is_transformed = operand.transform == Transform::hadamard,
+                    .values_at = operand.values_at};
+  if (out.form == Form::halves) return out;
+  out.scale_at = operand.scale_at;
+  out.zero_at = operand.zero_at;
+  if (out.form == Form::mixed) return out;
+  out.is_symmetric = operand.is_symmetric;
+  out.bits = static_cast<std::uint8_t>(operand.bits);
+  out.of_group = operand.group / 16;
+  out.low_at = operand.low_at;
+  out.places = code_places(operand, n_rows, n_entries);
+  return out;
+}
+
 // Of a page: all of it, where K or V has to be there whole.
 constexpr unsigned slice_tokens(const LanePlan& plan) {
-  const Form k = form_of(plan, plan.page.k), v = form_of(plan, plan.page.v);
-  if (has_codes(k) || has_codes(v)) return kUnitTokens;
-  return slice_tokens(k, plan.page.head_dim);
+  if (has_codes(plan.k.form) || has_codes(plan.v.form)) return kUnitTokens;
+  return slice_tokens(plan.k.form, plan.page.head_dim);
 }
 constexpr unsigned part_bytes_of(const LanePlan& plan, bool is_k) {
-  const PageOperand& operand = is_k ? plan.page.k : plan.page.v;
+  const DecodeOperand& operand = is_k ? plan.k : plan.v;
   const unsigned d = plan.page.head_dim, capacity = plan.page.capacity;
-  const Form form = form_of(plan, operand);
-  if (form == Form::codes)
-    return is_k ? code_places(operand, capacity, d).bytes : code_places(operand, d, capacity).bytes;
-  if (form == Form::mixed) {
+  if (operand.form == Form::codes) return operand.places.bytes;
+  if (operand.form == Form::mixed) {
     const std::uint32_t last = plan.quads[d / kQuad - 1];
     return 4 * ((last >> 4) + (last & 15) * capacity / 8);
   }
-  const unsigned slice = slice_tokens(plan);
-  return (slice < capacity ? slice : capacity) * row_stride(form, d);
+  const unsigned slice = plan.slice_tokens;
+  return (slice < capacity ? slice : capacity) * row_stride(operand.form, d);
 }
 
 }  // namespace satchel::kernels::cuda
