@@ -40,13 +40,13 @@ void check_tiers(const Setting& setting) {
 }
 
 // All tiers at one size, a round of each in turn.
-void decode_at(const Setting& setting, const Tokens& tokens, std::size_t n_tokens,
-               std::size_t n_sequences) {
+void decode_at(const Setting& setting, const std::vector<Tier>& of, const Tokens& tokens,
+               std::size_t n_tokens, std::size_t n_sequences) {
   // Beyond four times the second-level cache of any card so far, together with the other tiers.
   const std::size_t least = std::size_t{setting.small ? 1u : 256u} << 20;
   std::vector<std::unique_ptr<PackedLanes>> lanes;
   std::vector<Queued> calls;
-  for (const Tier& tier : tiers()) {
+  for (const Tier& tier : of) {
     const std::size_t bytes =
         n_sequences * kKvHeads * n_tokens / kPageTokens * must(page_layout(tier.page)).bytes;
     const std::size_t n_layers = std::max<std::size_t>(2, (least + bytes - 1) / bytes);
@@ -57,7 +57,7 @@ void decode_at(const Setting& setting, const Tokens& tokens, std::size_t n_token
   }
   take_turns(calls, 15);
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    Json result{{"op", "decode_attention"},           {"tier", tiers()[i].name},
+    Json result{{"op", "decode_attention"},           {"tier", of[i].name},
                 {"bits", lanes[i]->bits_per_value()}, {"n_tokens", n_tokens},
                 {"sequences", n_sequences},           {"bytes", lanes[i]->bytes_of_layer()}};
     calls[i].add_to(result);
@@ -155,15 +155,21 @@ void prefill_at(const Setting& setting, std::size_t n_tokens) {
 }  // namespace
 
 void bench_decode_attention(const Setting& setting) {
+  std::vector<Tier> of = tiers();
+  if (setting.n_tokens != 0) {
+    std::erase_if(of, [&](const Tier& tier) { return tier.name != setting.tier; });
+    const Tokens tokens(setting.backend, setting.n_tokens);
+    return decode_at(setting, of, tokens, setting.n_tokens, 1);
+  }
   check_tiers(setting);
   const std::size_t longest = setting.small ? 1024 : 131072;
   const Tokens tokens(setting.backend, longest);
   const std::vector<std::size_t> alone =
       setting.small ? std::vector<std::size_t>{256, 512, 768, 1024}
                     : std::vector<std::size_t>{256, 16384, 32768, 65536, 131072};
-  for (const std::size_t n : alone) decode_at(setting, tokens, n, 1);
+  for (const std::size_t n : alone) decode_at(setting, of, tokens, n, 1);
   for (const std::size_t n : alone)
-    if (n >= 8 * kPageTokens) decode_at(setting, tokens, n / 8, 8);
+    if (n >= 8 * kPageTokens) decode_at(setting, of, tokens, n / 8, 8);
 }
 
 void bench_prefill_attention(const Setting& setting) {

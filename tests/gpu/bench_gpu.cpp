@@ -1,7 +1,8 @@
-// bench_gpu [--backend NAME] [--small] [PART …]: what a backend's operations reach,
+// bench_gpu [--backend NAME] [--small] [--tokens N --tier NAME] [PART …]: what a backend's operations reach,
 // a line of JSON each. Parts: decode, prefill, cache, weights; all of them where none is named.
 // tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
+//   --tokens   decode attention over so many tokens of one tier ("4 bits") alone, for a profiler
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -14,17 +15,23 @@
 namespace satchel::bench {
 namespace {
 
-int run(const std::string& name, const kernels::BackendOptions& options, bool small,
-        const std::vector<std::string>& parts) {
+struct Asked {
+  bool small = false;
+  std::size_t n_tokens = 0;
+  std::string tier = {};
+  std::vector<std::string> parts = {};
+};
+
+int run(const std::string& name, const kernels::BackendOptions& options, const Asked& asked) {
   auto opened = kernels::open_backend(name, options);
   if (!opened.ok()) {
     say({{"op", "skipped"}, {"why", opened.error().message}});
     return 77;
   }
-  const Setting setting{**opened, small};
+  const Setting setting{**opened, asked.small, asked.n_tokens, asked.tier};
   say({{"op", "device"}, {"backend", name}, {"device", setting.backend.device()}});
   const auto wanted = [&](const char* part) {
-    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+    return asked.parts.empty() || std::ranges::find(asked.parts, part) != asked.parts.end();
   };
   if (wanted("decode")) bench_decode_attention(setting);
   if (wanted("prefill")) bench_prefill_attention(setting);
@@ -39,15 +46,18 @@ int run(const std::string& name, const kernels::BackendOptions& options, bool sm
 int main(int argc, char** argv) {
   std::string name = "cuda";
   const satchel::kernels::BackendOptions options = satchel::test::options_here();
-  bool small = false;
-  std::vector<std::string> parts;
+  satchel::bench::Asked asked;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--small") == 0)
-      small = true;
+      asked.small = true;
     else if (std::strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
       name = argv[++i];
+    else if (std::strcmp(argv[i], "--tokens") == 0 && i + 1 < argc)
+      asked.n_tokens = std::stoul(argv[++i]);
+    else if (std::strcmp(argv[i], "--tier") == 0 && i + 1 < argc)
+      asked.tier = argv[++i];
     else
-      parts.emplace_back(argv[i]);
+      asked.parts.emplace_back(argv[i]);
   }
-  return satchel::bench::run(name, options, small, parts);
+  return satchel::bench::run(name, options, asked);
 }

@@ -31,6 +31,9 @@ using Json = nlohmann::ordered_json;
 struct Setting {
   kernels::Backend& backend;
   bool small = false;  // sizes for trying the program where there is no card
+  // Decode attention at one length and of one tier, for a profiler; 0 and empty: all.
+  std::size_t n_tokens = 0;
+  std::string tier = {};
 };
 
 inline void say(const Json& result) {

@@ -34,7 +34,8 @@ class EveryLogSum : public test::OnEveryBackend {
       if (want[i] == kNothing)
         ASSERT_EQ(got[i], kNothing) << i;
       else
-        ASSERT_NEAR(got[i], want[i], 2e-6f + 1e-6f * std::abs(want[i])) << i;
+        ASSERT_NEAR(got[i], want[i], test::limit_on(GetParam(), 2e-6f + 1e-6f * std::abs(want[i])))
+            << i;
     }
   }
   void expect_score_like_reference(const ScoreArgs& asked, std::vector<float> want) {
