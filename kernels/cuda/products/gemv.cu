@@ -91,7 +91,9 @@ __global__ void __launch_bounds__(kThreads, kSets == 1 ? 4 : 2)
   unsigned chunk = threadIdx.x / kWarp;
   ThreadPlanes<kType> planes(bytes, group.plan, chunk, thread, thread / 4);
   ThreadTokens tokens(operands, group.n_tokens, chunk, thread);
-  ThreadChunk<kType> next;  // asked for while the chunk before it is worked on
+  // Asked for while the chunk before it is worked on. Two or three were a fifth slower on an H200:
+  // they take registers, and so a fourth block of a multiprocessor.
+  ThreadChunk<kType> next;
   if (chunk < n_chunks) next.template load<Reads::once>(planes);
   for (; chunk < n_chunks; chunk += kParts) {
     const ThreadChunk<kType> here = next;
