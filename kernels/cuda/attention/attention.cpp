@@ -31,7 +31,7 @@ std::size_t decoded_floats(unsigned head_dim) {
 // Raises key_bytes and value_bytes to the largest slices of a table's runs and pages.
 void note_parts(const CudaLaneTable& table, AttendCall& call) {
   const unsigned d = call.head_dim;
-  std::size_t most = std::size_t{slice_tokens(Form::halves, d)} * row_stride(Form::halves, d);
+  std::size_t most = std::size_t{call.run_slice_tokens} * row_stride(Form::halves, d);
   call.key_bytes = std::max(call.key_bytes, kPlacesBytes + most);
   call.value_bytes = std::max(call.value_bytes, most);
   for (const LanePlan& plan : table.plans()) {
@@ -40,6 +40,19 @@ void note_parts(const CudaLaneTable& table, AttendCall& call) {
     call.key_bytes = std::max(call.key_bytes, kPlacesBytes + (most + 15) / 16 * 16);
     call.value_bytes = std::max<std::size_t>(call.value_bytes, part_bytes_of(plan, false));
   }
+}
+
+// Beside packed pages, runs are a tail: they take no more shared memory than codes do, so that a
+// multiprocessor has room for another block.
+unsigned run_slice_tokens(std::span<const Sequence> sequences, unsigned head_dim) {
+  const unsigned most = slice_tokens(Form::halves, head_dim);
+  const auto has_codes_at = [&](const LanePlan& plan) {
+    return plan.page.head_dim == head_dim && (has_codes(plan.k.form) || has_codes(plan.v.form));
+  };
+  for (const Sequence& sequence : sequences)
+    if (std::ranges::any_of(CudaLaneTable::of(*sequence.lanes).plans(), has_codes_at))
+      return std::max(16u, most / 2);
+  return most;
 }
 
 }  // namespace
@@ -86,6 +99,7 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
                   .hadamard_block = static_cast<unsigned>(block)};
   std::size_t n_rows_most = 0;
   bool has_shifts = false;
+  call.run_slice_tokens = run_slice_tokens(args.sequences, call.head_dim);
   for (const Sequence& sequence : args.sequences) {
     const CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
     note_parts(table, call);

@@ -82,31 +82,34 @@ __device__ __forceinline__ void attend_units(const DecodeBlock<kSets, kDim>& blo
                                              unsigned& query) {
   auto& memory = block.memory;
   Slices here(memory.units, memory.kept), ahead = here;
-  load_keys(block, ahead);
-  load_values(block, ahead);
   bool are_columns_kept = false;  // of the keys
-  while (!here.is_at_end()) {
+  // The first round only sets out to copy: one place for each copy keeps the code short, and the
+  // instructions of all rounds in the cache.
+  for (bool has_slice = false; !here.is_at_end(); here = ahead, has_slice = true) {
     const Unit& unit = memory.units[here.at.unit];
-    if (shift != unit.shift || query != unit.query) {
-      shift = unit.shift;
-      query = unit.query;
-      set_queries(block, shift, query);
-      are_columns_kept = false;
+    if (has_slice) {
+      if (shift != unit.shift || query != unit.query) {
+        shift = unit.shift;
+        query = unit.query;
+        set_queries(block, shift, query);
+        are_columns_kept = false;
+      }
+      if (outputs.transform(block, unit.v_operand.is_transformed)) are_columns_kept = false;
+      wait_for_copies<1>();
+      __syncthreads();
+      const bool have_no_scales = !has_codes(unit.k_operand.form);
+      score(block, unit, here.at, are_columns_kept && have_no_scales);
+      are_columns_kept = have_no_scales && keeps_key_columns(block, unit.v_operand);
+      ahead.next();
     }
-    if (outputs.transform(block, unit.v_operand.is_transformed)) are_columns_kept = false;
-    wait_for_copies<1>();
-    __syncthreads();
-    const bool have_no_scales = !has_codes(unit.k_operand.form);
-    score(block, unit, here.at, are_columns_kept && have_no_scales);
-    are_columns_kept = have_no_scales && keeps_key_columns(block, unit.v_operand);
-    ahead.next();
     load_keys(block, ahead);
-    weigh(block, padded16(here.at.n));
-    wait_for_copies<1>();
-    __syncthreads();
-    outputs.add(block, unit, here.at);
+    if (has_slice) {
+      weigh(block, padded16(here.at.n));
+      wait_for_copies<1>();
+      __syncthreads();
+      outputs.add(block, unit, here.at);
+    }
     load_values(block, ahead);
-    here = ahead;
   }
   wait_for_copies<0>();
   __syncthreads();

@@ -50,6 +50,7 @@ struct AttendItem {
 struct AttendCall {
   const AttendItem* items = nullptr;
   unsigned n_items = 0, first_split = 0, n_splits = 0;  // of this launch
+  unsigned run_slice_tokens = 0;
   const float* q = nullptr;
   const std::int32_t* positions = nullptr;
   float *out = nullptr, *lse = nullptr;

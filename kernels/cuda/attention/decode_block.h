@@ -82,7 +82,7 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     const unsigned first = index * kUnitTokens, left = run->n_tokens - first;
     out = {};
     out.n_tokens = left < kUnitTokens ? left : kUnitTokens;
-    out.slice_tokens = slice_tokens(Form::halves, call.head_dim);
+    out.slice_tokens = call.run_slice_tokens;
     out.k = reinterpret_cast<const std::byte*>(run->k + first * row_values);
     out.v = reinterpret_cast<const std::byte*>(run->v + first * row_values);
     out.positions = run->positions + first;
@@ -152,8 +152,7 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
 // Mixed-bit keys: scales, zeros and the quads' places, then each quad's codes by a warp.
 __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, std::byte* to) {
   const DecodeOperand& keys = unit.k_operand;
-  copy_plane(to, unit.k + keys.scale_at, 2 * head_dim);
-  copy_plane(to + 2 * head_dim, unit.k + keys.zero_at, 2 * head_dim);
+  copy_plane(to, unit.k + keys.scale_at, 4 * head_dim);
   const unsigned n_quads = head_dim / kQuad, thread = threadIdx.x % kWarp;
   copy_plane(to + mixed_quads_at(head_dim), reinterpret_cast<const std::byte*>(unit.quads),
              4 * n_quads);
@@ -177,10 +176,8 @@ __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, 
                      of_row, row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
   }
   const CodePlaces& places = operand.places;
-  copy_plane(to, from + operand.values_at, places.low);
-  copy_plane(to + places.low, from + operand.low_at, places.scale - places.low);
-  copy_plane(to + places.scale, from + operand.scale_at, places.zero - places.scale);
-  copy_plane(to + places.zero, from + operand.zero_at, places.bytes - places.zero);
+  copy_plane(to, from + operand.values_at, places.scale);
+  copy_plane(to + places.scale, from + operand.scale_at, places.bytes - places.scale);
 }
 
 // What each thread of a block knows. Rows are the tile's.

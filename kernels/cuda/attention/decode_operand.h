@@ -19,8 +19,8 @@ struct DecodeOperand {
   bool is_transformed = false;  // by Hadamard: queries or outputs must be too
   bool is_symmetric = false;
   std::uint8_t bits = 0;
-  unsigned of_group = 0;  // codes: 16 rows that share scales, so many times
-  std::uint32_t values_at = 0, low_at = 0, scale_at = 0, zero_at = 0;  // in the page
+  unsigned of_group = 0;                      // codes: 16 rows that share scales, so many times
+  std::uint32_t values_at = 0, scale_at = 0;  // in the page; low codes and zeros follow them there
   CodePlaces places = {};
   friend bool operator==(const DecodeOperand&, const DecodeOperand&) = default;
 };

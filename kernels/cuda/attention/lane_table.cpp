@@ -25,6 +25,18 @@ DeviceRun device_run(const ExactRun& run) {
           .n_tokens = static_cast<unsigned>(run.n_tokens)};
 }
 
+// What a block copies at once (copy_part) lies together in the page.
+void assert_planes_follow(const PagePlan& page, const PageOperand& operand,
+                          const DecodeOperand& of_block) {
+  if (of_block.form == Form::mixed)
+    SATCHEL_ASSERT(operand.zero_at == operand.scale_at + 2 * page.head_dim);
+  if (of_block.form != Form::codes) return;
+  const CodePlaces& places = of_block.places;
+  SATCHEL_ASSERT(operand.low_bits == 0 || operand.low_at == operand.values_at + places.low);
+  SATCHEL_ASSERT(operand.is_symmetric ||
+                 operand.zero_at == operand.scale_at + places.zero - places.scale);
+}
+
 // Each quad's codes begin kSkewWords later than in the page, so that the four that a step of the
 // matrix instruction takes lie in different banks.
 void place_quads(const PageLayout& layout, std::uint32_t (&quads)[kQuadsMax]) {
@@ -57,6 +69,8 @@ LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t
     plan.k = decode_operand(plan.page.k, plan.page.capacity, plan.page.head_dim);
     plan.v = decode_operand(plan.page.v, plan.page.head_dim, plan.page.capacity);
     plan.slice_tokens = slice_tokens(plan);
+    assert_planes_follow(plan.page, plan.page.k, plan.k);
+    assert_planes_follow(plan.page, plan.page.v, plan.v);
   }
   if (plan.has_kernel) {
     const std::size_t most = attend_operand_bytes_max(plan.page.head_dim, shared_bytes_max);
@@ -77,8 +91,9 @@ CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, BasisStore& ba
 
 Result<unsigned> CudaLaneTable::plan_of(const PageLayout& layout) {
   SentBasis sent;
-  if (layout.k.transform == Transform::basis && layout.k.is_mixed_bit())
+  if (layout.k.transform == Transform::basis && layout.k.is_mixed_bit()) {
     SATCHEL_TRY_ASSIGN(sent, bases_->of(layout.k.basis, layout.head_dim));
+  }
   const LanePlan plan = lane_plan(layout, sent.basis, device_->shared_bytes_max());
   unsigned& last = last_plans_[&layout];
   if (last < plans_.size() && plans_[last] == plan) return last;

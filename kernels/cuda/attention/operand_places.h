@@ -76,12 +76,10 @@ constexpr DecodeOperand decode_operand(const PageOperand& operand, unsigned n_ro
                     .values_at = operand.values_at};
   if (out.form == Form::halves) return out;
   out.scale_at = operand.scale_at;
-  out.zero_at = operand.zero_at;
   if (out.form == Form::mixed) return out;
   out.is_symmetric = operand.is_symmetric;
   out.bits = static_cast<std::uint8_t>(operand.bits);
   out.of_group = operand.group / 16;
-  out.low_at = operand.low_at;
   out.places = code_places(operand, n_rows, n_entries);
   return out;
 }

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCal
   if (threadIdx.x < kPagesOfBlock) memory.pages[threadIdx.x] = basis_of(item, first + threadIdx.x);
   __syncthreads();
   for (unsigned p = 0; p < kPagesOfBlock; ++p) {
-    const BasisOfPage page = memory.pages[p];
+    const BasisOfPage& page = memory.pages[p];
     if (page.basis == nullptr) continue;
     if (p > 0 && share_rows(page, memory.pages[p - 1])) {
       // The rows of the page before, which may be those of the one before it.
