@@ -15,6 +15,7 @@
 
 #include "kernels/cuda/attention/operand_places.h"
 #include "kernels/cuda/primitives/half_pair.h"
+#include "kernels/cuda/primitives/load_matrix.h"
 #include "kernels/cuda/primitives/mma.h"
 
 namespace satchel::kernels::cuda {
@@ -207,66 +208,65 @@ __device__ __forceinline__ HalfPair split_decoded(float x, float y) {
 }
 
 // Rows of halves or floats, `stride` bytes apart. As keys, tokens are the rows of A and channels
-// its steps; as values the other way round, a thread's two rows being neighbouring channels.
+// its steps; as values the other way round.
 struct TokenRows {
   const std::byte* at = nullptr;
   unsigned stride = 0;
 
-  template <class T>
-  __device__ __forceinline__ T read(unsigned token, unsigned channel, unsigned of_value) const {
-    return *reinterpret_cast<const T*>(at + token * stride + channel * of_value);
+  __device__ __forceinline__ const std::byte* half(unsigned token, unsigned channel) const {
+    return at + token * stride + channel * 2;
+  }
+  __device__ __forceinline__ float value(unsigned token, unsigned channel) const {
+    return *reinterpret_cast<const float*>(at + token * stride + channel * 4);
   }
 };
 
+// 16 tokens from first_token on; channels 0 to 16 · n_steps - 1.
 template <unsigned kSets>
-__device__ __forceinline__ void multiply_keys(Form form, const TokenRows& rows, unsigned token0,
-                                              unsigned token1, unsigned n_steps, const uint2* b,
-                                              Products<kSets>& out) {
-  const unsigned t = threadIdx.x % 4;
+__device__ __forceinline__ void multiply_half_keys(const TokenRows& rows, unsigned first_token,
+                                                   unsigned n_steps, const uint2* b,
+                                                   Products<kSets>& out) {
+  const unsigned thread = threadIdx.x % kWarp;
+  const std::byte* row = rows.half(first_token + thread % 16, thread / 16 * 8);
+#pragma unroll 4
+  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments, row += 32) {
+    std::uint32_t a[4];
+    load_matrices<false>(row, a);
+    out.add(a, b);
+  }
+}
+// 16 channels from first_channel on; tokens 0 to 16 · n_steps - 1.
+template <unsigned kSets>
+__device__ __forceinline__ void multiply_half_values(const TokenRows& rows, unsigned first_channel,
+                                                     unsigned n_steps, const uint2* b,
+                                                     Products<kSets>& out) {
+  const unsigned thread = threadIdx.x % kWarp;
+  const std::byte* row =
+      rows.half(thread % 8 + thread / 16 * 8, first_channel + thread / 8 % 2 * 8);
+#pragma unroll 4
   for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments) {
-    const unsigned c = 16 * s + 2 * t;
-    if (form == Form::halves) {
-      const std::uint32_t a[4] = {
-          rows.read<std::uint32_t>(token0, c, 2), rows.read<std::uint32_t>(token1, c, 2),
-          rows.read<std::uint32_t>(token0, c + 8, 2), rows.read<std::uint32_t>(token1, c + 8, 2)};
-      out.add(a, b);
-      continue;
-    }
+    std::uint32_t a[4];
+    load_matrices<true>(row, a);
+    out.add(a, b);
+    row += 16 * rows.stride;
+  }
+}
+
+// The same of floats: each is two fp16, one product after the other. at(row, k) of A.
+template <unsigned kSets, class At>
+__device__ __forceinline__ void multiply_floats(unsigned n_steps, const uint2* b,
+                                                Products<kSets>& out, const At& at) {
+  const unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
+#pragma unroll 1
+  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments) {
     std::uint32_t high[4], low[4];
     for (unsigned r = 0; r < 4; ++r) {
-      const auto two = rows.read<float2>(r % 2 == 0 ? token0 : token1, c + r / 2 * 8, 4);
-      const HalfPair pair = split_decoded(two.x, two.y);
+      const unsigned row = g + r % 2 * 8, k = 16 * s + 2 * t + r / 2 * 8;
+      const HalfPair pair = split_decoded(at(row, k), at(row, k + 1));
       high[r] = pair.high, low[r] = pair.low;
     }
     out.add(high, b);
     out.add(low, b);
-  }
-}
-
-// Channels `channel` and the next, tokens 0 to 16 · n_steps - 1.
-template <unsigned kSets>
-__device__ __forceinline__ void multiply_values(Form form, const TokenRows& rows, unsigned channel,
-                                                unsigned n_steps, const uint2* b,
-                                                Products<kSets>& out) {
-  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments) {
-    const unsigned token = 16 * s + threadIdx.x % 4 * 2;
-    std::uint32_t high[4], low[4];
-    for (unsigned half = 0; half < 2; ++half) {
-      const unsigned first = token + 8 * half;
-      if (form == Form::halves) {
-        const auto x = rows.read<std::uint32_t>(first, channel, 2);
-        const auto y = rows.read<std::uint32_t>(first + 1, channel, 2);
-        high[2 * half] = __byte_perm(x, y, 0x5410), high[2 * half + 1] = __byte_perm(x, y, 0x7632);
-        continue;
-      }
-      const auto x = rows.read<float2>(first, channel, 4);
-      const auto y = rows.read<float2>(first + 1, channel, 4);
-      const HalfPair here = split_decoded(x.x, y.x), next = split_decoded(x.y, y.y);
-      high[2 * half] = here.high, high[2 * half + 1] = next.high;
-      low[2 * half] = here.low, low[2 * half + 1] = next.low;
-    }
-    out.add(high, b);
-    if (form == Form::floats) out.add(low, b);
   }
 }
 

@@ -48,7 +48,8 @@ struct TilesAtOnce {
   template <unsigned kGroups>
   __device__ unsigned group_of(unsigned i) const {
     unsigned group = 0;
-    for (unsigned g = 1; g < kGroups; ++g) group += i >= g * of_group ? 1 : 0;
+    if (n > of_group)
+      for (unsigned g = 1; g < kGroups; ++g) group += i >= g * of_group ? 1 : 0;
     return group;
   }
 };

@@ -54,7 +54,7 @@ __device__ __forceinline__ void load_keys(const DecodeBlock<kSets, kDim>& block,
         copy_4_bytes_async(block.key_part + 4 * (kUnitTokens + i),
                            unit.log_counts + slice.first + i);
     }
-    copy_part(unit, slice, true, block.head_dim, block.key_part + kPlacesBytes);
+    copy_part<kDim>(unit, slice, true, block.head_dim, block.key_part + kPlacesBytes);
   }
   commit_copies();
 }
@@ -62,8 +62,8 @@ template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void load_values(const DecodeBlock<kSets, kDim>& block,
                                             const Slices& slices) {
   if (!slices.is_at_end())
-    copy_part(block.memory.units[slices.at.unit], slices.at, false, block.head_dim,
-              block.value_part);
+    copy_part<kDim>(block.memory.units[slices.at.unit], slices.at, false, block.head_dim,
+                    block.value_part);
   commit_copies();
 }
 

@@ -57,7 +57,7 @@ struct DecodeMemory {
   alignas(16) float weights[kRows][kWeightStride];  // logits (of 2) first
   ColumnFactors key_factors[kGroups][kRows], value_factors[kGroups][kRows];
   float most[kRows], sum[kRows], rescale[kRows];
-  std::int32_t positions[kRows];
+  std::int32_t positions[kRows], least[kRows];  // a row sees what stands from least on
   Unit units[kUnitsAtOnce];
   unsigned kept;     // of the units: those that a row may see
   unsigned is_last;  // block of its tile
@@ -149,6 +149,23 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
   }
 }
 
+// copy_rows() of halves as long as the block's rows: a thread's lie below one another.
+template <unsigned kDim>
+__device__ __forceinline__ void copy_half_rows(std::byte* to, const std::byte* from,
+                                               unsigned n_rows) {
+  constexpr unsigned kPerRow = kDim / 8, kRowsOn = kAttendThreads / kPerRow;
+  constexpr unsigned kStride = row_stride(Form::halves, kDim);
+  const unsigned first = threadIdx.x / kPerRow, i = threadIdx.x % kPerRow;
+  to += first * kStride + i * 16;
+  from += threadIdx.x * 16;
+  unsigned row = first;
+#pragma unroll 4
+  for (; row < n_rows; row += kRowsOn, to += kRowsOn * kStride, from += kAttendThreads * 16)
+    copy_16_bytes_async(to, from);
+  for (; row < padded16(n_rows); row += kRowsOn, to += kRowsOn * kStride)
+    *reinterpret_cast<uint4*>(to) = uint4{0, 0, 0, 0};
+}
+
 // Mixed-bit keys: scales, zeros and the quads' places, then each quad's codes by a warp.
 __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, std::byte* to) {
   const DecodeOperand& keys = unit.k_operand;
@@ -157,14 +174,19 @@ __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, 
   copy_plane(to + mixed_quads_at(head_dim), reinterpret_cast<const std::byte*>(unit.quads),
              4 * n_quads);
   const std::byte* from = unit.k + keys.values_at - mixed_codes_at(head_dim) + 16 * thread;
-  for (unsigned q = threadIdx.x / kWarp; q < n_quads; q += kAttendWarps) {
-    const unsigned at = 4 * (unit.quads[q] >> 4), bits = unit.quads[q] & 15;
+  // A quad's place is asked for once, by one thread of the warp that copies it.
+  const unsigned warp = threadIdx.x / kWarp, of_thread = warp + thread * kAttendWarps;
+  const unsigned place = of_thread < n_quads ? unit.quads[of_thread] : 0;
+  for (unsigned i = 0, q = warp; q < n_quads; ++i, q += kAttendWarps) {
+    const unsigned quad = __shfl_sync(~0u, place, static_cast<int>(i));
+    const unsigned at = 4 * (quad >> 4), bits = quad & 15;
     if (thread < bits * unit.capacity / 32)
       copy_16_bytes_async(to + at + 16 * thread, from + at - 4 * kSkewWords * q);
   }
 }
 
 // K or V of a slice on its way to `to`, not committed.
+template <unsigned kDim>
 __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, bool is_k,
                                           unsigned head_dim, std::byte* to) {
   const DecodeOperand& operand = is_k ? unit.k_operand : unit.v_operand;
@@ -172,8 +194,11 @@ __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, 
   if (operand.form == Form::mixed) return copy_mixed(unit, head_dim, to);
   if (operand.form != Form::codes) {
     const unsigned of_value = operand.form == Form::halves ? 2 : 4, of_row = head_dim * of_value;
-    return copy_rows(to, from + operand.values_at + std::size_t{slice.first} * of_row, slice.n,
-                     of_row, row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
+    from += operand.values_at + std::size_t{slice.first} * of_row;
+    if (operand.form == Form::halves && head_dim == kDim)
+      return copy_half_rows<kDim>(to, from, slice.n);
+    return copy_rows(to, from, slice.n, of_row, row_stride(operand.form, head_dim),
+                     padded16(head_dim) * of_value);
   }
   const CodePlaces& places = operand.places;
   copy_plane(to, from + operand.values_at, places.scale);
@@ -230,7 +255,11 @@ struct DecodeBlock {
   // Both end behind a barrier.
   __device__ __forceinline__ void begin() const {
     for (unsigned row = threadIdx.x; row < kRows; row += kAttendThreads) {
-      memory.positions[row] = row < item.n_rows ? call.positions[token_of(row)] : INT_MIN;
+      const std::int32_t position = row < item.n_rows ? call.positions[token_of(row)] : INT_MIN;
+      const std::int64_t behind = std::int64_t{position} - call.window;
+      memory.positions[row] = position;
+      memory.least[row] =
+          call.window == 0 || behind < INT_MIN ? INT_MIN : static_cast<std::int32_t>(behind) + 1;
       memory.most[row] = -INFINITY;
       memory.sum[row] = memory.rescale[row] = 0;
     }

@@ -20,7 +20,8 @@ __device__ __forceinline__ void transform_rows(const DecodeBlock<kSets, kDim>& b
   const unsigned n_values = block.kRows * block.padded_dim;
   for (unsigned distance = 1; distance < call.hadamard_block; distance *= 2) {
     for (unsigned i = threadIdx.x; i < n_values / 2; i += kAttendThreads) {
-      float* first = rows + i / distance * 2 * distance + i % distance;
+      const unsigned within = i & (distance - 1);
+      float* first = rows + 2 * (i - within) + within;
       const float a = first[0], b = first[distance];
       first[0] = a + b;
       first[distance] = a - b;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <climits>
 #include <cmath>
 #include <cstdint>
 
@@ -25,8 +26,7 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
   const bool is_there = token < slice.n && ((unit.live[slot / 64] >> (slot % 64)) & 1) != 0;
   const auto* positions = reinterpret_cast<const std::int32_t*>(block.key_part);
   const auto* counts = reinterpret_cast<const float*>(block.key_part) + kUnitTokens;
-  const std::int64_t position =
-      is_there ? std::int64_t{positions[token]} + unit.shift : std::int64_t{0};
+  const std::int32_t position = is_there ? positions[token] + unit.shift : INT_MAX;
   const float count = is_there && unit.log_counts != nullptr ? counts[token] * kLog2E : 0.0f;
 #pragma unroll
   for (unsigned set = 0; set < kSets; ++set) {
@@ -38,12 +38,21 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
       const ColumnFactors factors = memory.key_factors[group][row];
       float logit = fmaf(x[i], factors.inverse, factors.offset);
       if (call.soft_cap > 0) logit = call.soft_cap * kLog2E * tanhf(logit);
-      const std::int64_t back = memory.positions[row] - position;
       const bool is_seen =
-          is_there && back >= 0 && (call.window == 0 || back < std::int64_t{call.window});
+          is_there && position <= memory.positions[row] && position >= memory.least[row];
       memory.weights[row][token] = is_seen ? logit + count : -INFINITY;
     }
   }
+}
+
+template <unsigned kSets>
+__device__ __forceinline__ void multiply_rows_of_keys(Form form, const TokenRows& rows,
+                                                      unsigned first_token, unsigned n_steps,
+                                                      const uint2* b, Products<kSets>& out) {
+  if (form == Form::halves) return multiply_half_keys(rows, first_token, n_steps, b, out);
+  multiply_floats(n_steps, b, out, [&](unsigned token, unsigned channel) {
+    return rows.value(first_token + token, channel);
+  });
 }
 
 // The tiles whose columns are there, a warp each.
@@ -66,8 +75,8 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
       multiply_codes(keys.bits, rows_of(keys, part, block.head_dim), row0, row0 + 8, n_steps, b,
                      logits);
     else
-      multiply_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, row0, row0 + 8,
-                    n_steps, b, logits);
+      multiply_rows_of_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, first_token,
+                            n_steps, b, logits);
     put_logits(block, unit, slice, logits, first_token, group);
   }
 }
@@ -102,26 +111,44 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
   }
 }
 
+// 2^x, 0 below the normal numbers.
+__device__ __forceinline__ float exp2_of(float x) {
+#ifdef __CUDA_ARCH__
+  float out;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+#else
+  return exp2f(x);
+#endif
+}
+
 // Logits to weights, by the largest logit so far. A row is one warp's, as in make_columns().
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void weigh(const DecodeBlock<kSets, kDim>& block, unsigned n_padded) {
   auto& memory = block.memory;
   const unsigned thread = block.thread;
   for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
-    float* x = memory.weights[row];
+    constexpr unsigned kOfThread = kUnitTokens / kWarp;
+    float *const weights = memory.weights[row] + thread, x[kOfThread];
     const float before = memory.most[row];
     float most = before, sum = 0;
-    for (unsigned t = thread; t < n_padded; t += kWarp) most = fmaxf(most, x[t]);
+#pragma unroll
+    for (unsigned i = 0; i < kOfThread; ++i) {
+      x[i] = thread + i * kWarp < n_padded ? weights[i * kWarp] : -INFINITY;
+      most = fmaxf(most, x[i]);
+    }
     most = warp_max(most);
-    for (unsigned t = thread; t < n_padded; t += kWarp) {
-      const float weight = most == -INFINITY ? 0.0f : exp2f(x[t] - most);
-      x[t] = weight;
-      sum += weight;
+    const float subtracted = most == -INFINITY ? 0.0f : most;  // nothing seen: weights of 0
+#pragma unroll
+    for (unsigned i = 0; i < kOfThread; ++i) {
+      x[i] = exp2_of(x[i] - subtracted);
+      if (thread + i * kWarp < n_padded) weights[i * kWarp] = x[i];
+      sum += x[i];
     }
     sum = warp_sum(sum);
     __syncwarp();
     if (thread != 0) continue;
-    const float rescale = before == -INFINITY ? 0.0f : exp2f(before - most);
+    const float rescale = exp2_of(before - subtracted);
     memory.most[row] = most;
     memory.rescale[row] = rescale;
     memory.sum[row] = memory.sum[row] * rescale + sum;

@@ -8,18 +8,30 @@
 
 namespace satchel::kernels::cuda {
 
-// Of a warp: every fourth 16 channels, both halves of each row, in the order of Products.
+template <unsigned kSets>
+__device__ __forceinline__ void multiply_rows_of_values(Form form, const TokenRows& rows,
+                                                        unsigned first_channel, unsigned n_steps,
+                                                        const uint2* b, Products<kSets>& out) {
+  if (form == Form::halves) return multiply_half_values(rows, first_channel, n_steps, b, out);
+  multiply_floats(n_steps, b, out, [&](unsigned channel, unsigned token) {
+    return rows.value(token, first_channel + channel);
+  });
+}
+
+// Of a warp: every fourth 16 channels, both halves of each row, in the order of Products: channels
+// thread / 4 and 8 further on.
 template <unsigned kSets, unsigned kDim>
 struct Outputs {
   using Block = DecodeBlock<kSets, kDim>;
   static constexpr unsigned kTiles = kDim / 16 / kAttendWarps;
 
   Products<kSets> of[kTiles] = {};
-  bool are_transformed = false;
+  bool are_transformed = false, are_nothing = true;
 
   // of = of · rescale + weights · V. Ends at a barrier.
   __device__ __forceinline__ void add(const Block& block, const Unit& unit, const Slice& slice) {
     const DecodeOperand& values = unit.v_operand;
+    are_nothing = false;
     const unsigned n_tiles = block.padded_dim / 16;
     const unsigned of_group = values.form == Form::codes ? values.of_group : n_tiles;
     TilesAtOnce tiles{of_group};
@@ -46,7 +58,7 @@ struct Outputs {
   __device__ __forceinline__ void for_each(const Block& block, const Body& body) const {
 #pragma unroll
     for (unsigned k = 0; k < kTiles; ++k) {
-      const unsigned channel = first_channel(block, k) + block.thread % 4 / 2;
+      const unsigned channel = first_channel(block, k) + block.thread % 4 / 2 * 8;
 #pragma unroll
       for (unsigned set = 0; set < kSets; ++set) {
         float x[2];
@@ -61,6 +73,7 @@ struct Outputs {
   __device__ __forceinline__ bool transform(const Block& block, bool is_transformed) {
     if (is_transformed == are_transformed) return false;
     are_transformed = is_transformed;
+    if (are_nothing) return false;
     auto* rows = reinterpret_cast<float*>(block.memory.columns);
     const unsigned thread = block.thread, stride = block.padded_dim;
     for_each(block,
@@ -68,12 +81,13 @@ struct Outputs {
     __syncthreads();
     transform_rows(block, rows);
     for (unsigned k = 0; k < kTiles; ++k) {
-      const unsigned channel = first_channel(block, k);
       for (unsigned set = 0; set < kSets; ++set)
-        for (unsigned i = 0; i < 4; ++i)
+        for (unsigned i = 0; i < 4; ++i) {
+          const unsigned channel = first_channel(block, k) + i / 2 * 8;
           of[k].of[set][i] = thread % 4 < 2 && channel < block.head_dim
-                                 ? rows[block.row_of_column(set, i % 2) * stride + channel + i / 2]
+                                 ? rows[block.row_of_column(set, i % 2) * stride + channel]
                                  : 0.0f;
+        }
     }
     __syncthreads();
     return true;
@@ -81,7 +95,7 @@ struct Outputs {
 
  private:
   __device__ static unsigned first_channel(const Block& block, unsigned tile) {
-    return (block.warp + tile * kAttendWarps) * 16 + block.thread / 4 * 2;
+    return (block.warp + tile * kAttendWarps) * 16 + block.thread / 4;
   }
 
   // The warp's of the tiles whose columns are there.
@@ -100,10 +114,11 @@ struct Outputs {
       Products<kSets> sums = {};
       if (values.form == Form::codes)
         multiply_codes(values.bits, rows_of(values, block.value_part, unit.capacity), channel,
-                       channel + 1, n_steps, b, sums);
+                       channel + 8, n_steps, b, sums);
       else
-        multiply_values(values.form, {block.value_part, row_stride(values.form, block.head_dim)},
-                        channel, n_steps, b, sums);
+        multiply_rows_of_values(values.form,
+                                {block.value_part, row_stride(values.form, block.head_dim)},
+                                here * 16, n_steps, b, sums);
       add_tile(block, i, group, sums);
     }
   }

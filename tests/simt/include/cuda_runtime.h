@@ -34,6 +34,10 @@ inline void __threadfence() {
   simt::fence();
 }
 template <class T>
+T __shfl_sync(unsigned mask, T value, int lane) {
+  return simt::shuffle(mask, value, static_cast<unsigned>(lane) % 32);
+}
+template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return simt::shuffle(mask, value, (threadIdx.x % 32) ^ static_cast<unsigned>(lanes));
 }
