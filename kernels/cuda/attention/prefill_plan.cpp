@@ -68,9 +68,9 @@ Result<void> PrefillPlan::run(const OpContext& at, LaneSources& lanes) {
   SATCHEL_TRY_ASSIGN(
       const auto there,
       at.arguments.put(std::span<const RowsItem>(items_), std::span<const KeyTile>(tiles_),
-                       lanes.sources(), lanes.plans(), lanes.shifts()));
-  const auto [items, tiles, sources, plans, shifts] = there;
-  SATCHEL_TRY(make_rotations(at, lanes, shifts, rotations));
+                       lanes.sources(), lanes.plans(), lanes.shifts(), lanes.frequencies()));
+  const auto [items, tiles, sources, plans, shifts, frequencies] = there;
+  SATCHEL_TRY(make_rotations(at, lanes, shifts, frequencies, rotations));
   const RowsCall call{
       .items = items, .tiles = tiles, .sources = sources, .plans = plans, .rotations = rotations};
   return at.check(attend_prefill(at.queue(), call, shape_));

@@ -90,7 +90,9 @@ class CudaBackend final : public Backend {
     return check(cuda::rms_norm(queue(), x, gain, n_tokens, width, epsilon, out));
   }
   Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
-    return check(cuda::make_rotation(queue(), batch, table, rotation));
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(table.inverse_frequency));
+    return check(
+        cuda::make_rotation(queue(), batch, there, table.inverse_frequency.size(), rotation));
   }
   Result<void> rope(const RopeArgs& args) override { return check(cuda::rope(queue(), args)); }
   Result<void> glu(Activation activation, float* gate, const float* up,

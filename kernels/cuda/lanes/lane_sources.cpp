@@ -28,6 +28,7 @@ void LaneSources::clear() {
   decoded_sources_.clear();
   shifts_.clear();
   ropes_.clear();
+  frequencies_.clear();
   n_pairs_ = 0;
 }
 
@@ -110,8 +111,15 @@ Result<void> LaneSources::decode(const OpContext& at, bool needs_values) {
 unsigned LaneSources::rotation_of(const RopeTable& rope, std::int32_t shift) {
   const std::size_t n_pairs = rope.inverse_frequency.size();
   if (n_pairs == 0) return 0;  // a layer without RoPE
-  if (ropes_.empty() || !is_same(ropes_.back().rope, rope))
-    ropes_.push_back({.rope = rope, .first = shifts_.size(), .n = 0, .first_pair = n_pairs_});
+  if (ropes_.empty() || !is_same(ropes_.back().rope, rope)) {
+    ropes_.push_back({.rope = rope,
+                      .first = shifts_.size(),
+                      .n = 0,
+                      .first_pair = n_pairs_,
+                      .first_frequency = frequencies_.size()});
+    frequencies_.insert(frequencies_.end(), rope.inverse_frequency.begin(),
+                        rope.inverse_frequency.end());
+  }
   ShiftsOfRope& own = ropes_.back();
   const auto first = shifts_.begin() + static_cast<std::ptrdiff_t>(own.first);
   const auto found = std::find(first, shifts_.end(), shift);
@@ -125,11 +133,13 @@ unsigned LaneSources::rotation_of(const RopeTable& rope, std::int32_t shift) {
 }
 
 Result<void> make_rotations(const OpContext& at, const LaneSources& lanes,
-                            const std::int32_t* shifts, float* rotations) {
+                            const std::int32_t* shifts, const double* frequencies,
+                            float* rotations) {
   for (const ShiftsOfRope& own : lanes.ropes()) {
     const Batch batch{.positions = shifts + own.first, .n_tokens = own.n};
     SATCHEL_TRY(
-        at.check(make_rotation(at.queue(), batch, own.rope, rotations + 2 * own.first_pair)));
+        at.check(make_rotation(at.queue(), batch, frequencies + own.first_frequency,
+                               own.rope.inverse_frequency.size(), rotations + 2 * own.first_pair)));
   }
   return {};
 }

@@ -19,6 +19,7 @@ struct ShiftsOfRope {
   RopeTable rope = {};
   std::size_t first = 0, n = 0;  // among all shifts
   std::size_t first_pair = 0;    // of its rotations among all
+  std::size_t first_frequency = 0;
 };
 
 class LaneSources {
@@ -35,6 +36,7 @@ class LaneSources {
   // The distinct shifts; those of a RopeTable follow one another.
   std::span<const std::int32_t> shifts() const { return shifts_; }
   std::span<const ShiftsOfRope> ropes() const { return ropes_; }
+  std::span<const double> frequencies() const { return frequencies_; }  // of all RopeTables
   // Cosine and sine of all shifts, two floats a pair: [n_pairs()][2].
   std::size_t n_pairs() const { return n_pairs_; }
 
@@ -52,6 +54,7 @@ class LaneSources {
   Buffer decoded_;
   std::vector<std::int32_t> shifts_;
   std::vector<ShiftsOfRope> ropes_;
+  std::vector<double> frequencies_;
   std::size_t n_pairs_ = 0;
 };
 
@@ -64,9 +67,10 @@ Result<float*> take_workspace(const OpContext& at, const LaneSources& lanes, con
   place(workspace);
   return reinterpret_cast<float*>(workspace + n_bytes);
 }
-// Queues the rotations of the pages' shifts. shifts: lanes.shifts() in device memory; rotations
-// [n_pairs()][2].
+// Queues the rotations of the pages' shifts. shifts, frequencies: those of `lanes` in device memory;
+// rotations [n_pairs()][2].
 Result<void> make_rotations(const OpContext& at, const LaneSources& lanes,
-                            const std::int32_t* shifts, float* rotations);
+                            const std::int32_t* shifts, const double* frequencies,
+                            float* rotations);
 
 }  // namespace satchel::kernels::cuda

@@ -7,21 +7,16 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-struct Frequencies {
-  double of_pair[kFrequenciesMax];
-  friend bool operator==(const Frequencies&, const Frequencies&) = default;
-};
-
 // Phases in float64: at position 100,000 an fp32 phase is off by 0.004 radians already. A block a
 // token.
 __global__ void __launch_bounds__(kThreads)
-    make_phases(const std::int32_t* positions, const Frequencies frequencies, unsigned n_pairs,
+    make_phases(const std::int32_t* positions, const double* frequencies, unsigned n_pairs,
                 float* rotation) {
   const double position = positions[blockIdx.x];
   float* out = rotation + std::size_t{blockIdx.x} * n_pairs * 2;
   for (unsigned i = threadIdx.x; i < n_pairs; i += kThreads) {
     double sine, cosine;
-    sincos(position * frequencies.of_pair[i], &sine, &cosine);
+    sincos(position * frequencies[i], &sine, &cosine);
     out[2 * i] = static_cast<float>(cosine);
     out[2 * i + 1] = static_cast<float>(sine);
   }
@@ -57,13 +52,10 @@ __global__ void __launch_bounds__(kThreads) rotate(const RotatedHeads heads, con
 
 }  // namespace
 
-cudaError_t make_rotation(Queue& queue, const Batch& batch, const RopeTable& table,
-                          float* rotation) {
-  Frequencies frequencies = {};
-  const std::size_t n = table.inverse_frequency.size();
-  for (std::size_t i = 0; i < n; ++i) frequencies.of_pair[i] = table.inverse_frequency[i];
+cudaError_t make_rotation(Queue& queue, const Batch& batch, const double* frequencies,
+                          std::size_t n_pairs, float* rotation) {
   return launch(queue, {static_cast<unsigned>(batch.n_tokens), kThreads}, make_phases,
-                batch.positions, frequencies, static_cast<unsigned>(n), rotation);
+                batch.positions, frequencies, static_cast<unsigned>(n_pairs), rotation);
 }
 
 cudaError_t rope(Queue& queue, const RopeArgs& args) {

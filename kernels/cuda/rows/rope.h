@@ -8,11 +8,9 @@
 
 namespace satchel::kernels::cuda {
 
-// The table's frequencies are in main memory and go with the launch: at most kFrequenciesMax of
-// them.
-inline constexpr std::size_t kFrequenciesMax = kHeadDimMax / 2;
-cudaError_t make_rotation(Queue& queue, const Batch& batch, const RopeTable& table,
-                          float* rotation);
+// frequencies: [n_pairs], RopeTable::inverse_frequency in device memory.
+cudaError_t make_rotation(Queue& queue, const Batch& batch, const double* frequencies,
+                          std::size_t n_pairs, float* rotation);
 cudaError_t rope(Queue& queue, const RopeArgs& args);
 
 }  // namespace satchel::kernels::cuda

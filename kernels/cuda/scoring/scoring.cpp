@@ -69,9 +69,9 @@ Result<void> Scoring::score(const OpContext& at, std::span<const ScoreArgs> item
       const auto there,
       at.arguments.put(std::span<const ScoreItem>(scores_), std::span<const KeyTile>(halves_),
                        std::span<const KeyTile>(pages_), lanes_.sources(), lanes_.plans(),
-                       lanes_.shifts()));
-  const auto [score_items, halves, pages, sources, plans, shifts] = there;
-  SATCHEL_TRY(make_rotations(at, lanes_, shifts, rotations));
+                       lanes_.shifts(), lanes_.frequencies()));
+  const auto [score_items, halves, pages, sources, plans, shifts, frequencies] = there;
+  SATCHEL_TRY(make_rotations(at, lanes_, shifts, frequencies, rotations));
   SATCHEL_TRY(at.check(
       make_query_columns(at.queue(), score_items, scores_.size(), n_sets_max, n_group_max)));
   ScoreCall call{.items = score_items,
