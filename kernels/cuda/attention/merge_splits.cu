@@ -38,8 +38,10 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
 }  // namespace
 
 cudaError_t merge_splits(Queue& queue, const RowsCall& call, const RowsShape& shape) {
-  const dim3 grid(blocks_of(shape.n_rows_max, kWarps), static_cast<unsigned>(shape.n_items));
-  return launch(queue, {grid, kThreads}, merge_rows, call);
+  return launch_stretches(shape.n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(shape.n_rows_max, kWarps), n);
+    return launch(queue, {grid, kThreads}, merge_rows, from_item(call, first));
+  });
 }
 
 }  // namespace satchel::kernels::cuda

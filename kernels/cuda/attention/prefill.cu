@@ -144,10 +144,12 @@ __global__ void __launch_bounds__(kPrefillThreads, 2) attend_tiles(const RowsCal
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
 cudaError_t attend_with(Queue& queue, const RowsCall& call, const RowsShape& shape) {
   using Memory = typename PrefillForm<kSteps, kHasValues, kHasPages>::Memory;
-  const dim3 grid(blocks_of(shape.n_rows_max, kRowsOfBlock), static_cast<unsigned>(shape.n_items),
-                  static_cast<unsigned>(shape.n_splits_max));
-  return launch(queue, {grid, kPrefillThreads, sizeof(Memory)},
-                attend_tiles<kSteps, kHasValues, kHasPages>, call);
+  return launch_stretches(shape.n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(shape.n_rows_max, kRowsOfBlock), n,
+                    static_cast<unsigned>(shape.n_splits_max));
+    return launch(queue, {grid, kPrefillThreads, sizeof(Memory)},
+                  attend_tiles<kSteps, kHasValues, kHasPages>, from_item(call, first));
+  });
 }
 
 template <bool kHasValues, bool kHasPages>

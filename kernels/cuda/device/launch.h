@@ -76,6 +76,16 @@ struct Launch {
 
 inline constexpr unsigned kGridMost = 65535;  // second and third length of a grid
 
+// launch_some(first, n) for stretches of the items, each as many as these lengths may be.
+template <class LaunchSome>
+cudaError_t launch_stretches(std::size_t n_items, const LaunchSome& launch_some) {
+  for (std::size_t first = 0; first < n_items; first += kGridMost) {
+    const auto n = static_cast<unsigned>(std::min<std::size_t>(n_items - first, kGridMost));
+    if (const cudaError_t error = launch_some(first, n); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 // Queues a launch. Errors of the kernel itself are reported by a later call. An empty grid is no
 // error.
 template <class... Parameters, class... Arguments>

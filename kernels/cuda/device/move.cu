@@ -66,9 +66,10 @@ __global__ void __launch_bounds__(kThreads) deliver_bytes(const Parcel* parcel) 
 
 cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
                   std::size_t n_values_max) {
-  return launch(queue,
-                {{blocks_of(n_values_max, kThreads), static_cast<unsigned>(n_items)}, kThreads},
-                store_rows, items);
+  return launch_stretches(n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(n_values_max, kThreads), n);
+    return launch(queue, {grid, kThreads}, store_rows, items + first);
+  });
 }
 
 cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes) {
@@ -78,9 +79,10 @@ cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes) {
 // Rows that are whole words need fewer threads than there are; the others end at once.
 cudaError_t gather(Queue& queue, const GatherArgs* items, std::size_t n_items,
                    std::size_t n_bytes_max) {
-  return launch(queue,
-                {{blocks_of(n_bytes_max, kThreads), static_cast<unsigned>(n_items)}, kThreads},
-                gather_rows, items);
+  return launch_stretches(n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(n_bytes_max, kThreads), n);
+    return launch(queue, {grid, kThreads}, gather_rows, items + first);
+  });
 }
 
 }  // namespace satchel::kernels::cuda

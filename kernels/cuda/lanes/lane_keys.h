@@ -46,5 +46,11 @@ struct TileCall {
   const float* rotations = nullptr;  // cosine, sine
   friend bool operator==(const TileCall&, const TileCall&) = default;
 };
+// The call with its items from the first-th on.
+template <class Item>
+TileCall<Item> from_item(TileCall<Item> call, std::size_t first) {
+  call.items += first;
+  return call;
+}
 
 }  // namespace satchel::kernels::cuda

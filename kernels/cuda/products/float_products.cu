@@ -93,9 +93,9 @@ __device__ __forceinline__ void put_sums(const float (&sums)[kRows][kTokens],
 template <WeightType kType, unsigned kRows, unsigned kTokens>
 __global__ void __launch_bounds__(kThreads) multiply_rows(ProductGroup group, const float* x) {
   constexpr unsigned kValues = kValuesOf<kType>;
-  const ProductPart part = group.part_of(blockIdx.y);
+  const ProductPart part = group.part_of(row_block());
   const unsigned n_in = group.n_in, thread = threadIdx.x % kWarp;
-  const unsigned warp = (blockIdx.y - part.first_block) * kWarps + threadIdx.x / kWarp;
+  const unsigned warp = (row_block() - part.first_block) * kWarps + threadIdx.x / kWarp;
   const unsigned first_row = warp * kRows, first_token = blockIdx.x * kTokens;
   const bool is_aligned = n_in % kValues == 0;
   if (first_row >= part.n_out) return;
@@ -126,7 +126,7 @@ cudaError_t multiply_with(Queue& queue, std::span<const Product> products, const
                           std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kWarps * kRows, n_blocks);
-  return launch(queue, {dim3(blocks_of(n_tokens, kTokens), n_blocks), kThreads},
+  return launch(queue, {grid_of(blocks_of(n_tokens, kTokens), n_blocks), kThreads},
                 multiply_rows<kType, kRows, kTokens>, group, x);
 }
 

@@ -43,8 +43,8 @@ struct Place {
   unsigned first_set, n_sets;    // of the operands
 
   __device__ Place(const ProductGroup& group, const Operands& operands)
-      : part(group.part_of(blockIdx.y)),
-        first_tile((blockIdx.y - part.first_block) * kTiles),
+      : part(group.part_of(row_block())),
+        first_tile((row_block() - part.first_block) * kTiles),
         n_tiles((part.n_out + kTileRows - 1) / kTileRows),
         first_set(blockIdx.x * kSets),
         n_sets(operands.n_sets) {}
@@ -201,7 +201,7 @@ cudaError_t multiply_gemm(Queue& queue, std::span<const Product> products, const
                           std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kTiles * kTileRows, n_blocks);
-  const dim3 grid(blocks_of(operands.n_sets, kSets), n_blocks);
+  const dim3 grid = grid_of(blocks_of(operands.n_sets, kSets), n_blocks);
   return with_tile_type(products[0].weight->type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
     return launch(queue, {grid, kThreads, sizeof(Stage<kType>[2])}, gemm_kernel<kType>, group,

@@ -92,13 +92,14 @@ __device__ __forceinline__ Bytes bytes_of(const Four& four, float inverse) {
   return out;
 }
 
-// A block some steps of a token. Bits of magnitudes rise with them, infinity and NaN last.
+// A block some steps of a token; tokens are the grid's first index, which has room for any prompt.
+// Bits of magnitudes rise with them, infinity and NaN last.
 template <class Source>
 __global__ void __launch_bounds__(kThreads)
     split_activations(Activations from, unsigned n_tokens, unsigned n_in, Operands out) {
   constexpr unsigned kInfinity = 0x7f800000u;
-  const unsigned token = blockIdx.y, n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
-  const unsigned step = blockIdx.x * kStepsOfBlock + threadIdx.x / kThreadsOfStep;
+  const unsigned token = blockIdx.x, n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
+  const unsigned step = blockIdx.y * kStepsOfBlock + threadIdx.x / kThreadsOfStep;
   const unsigned of_step = threadIdx.x % kThreadsOfStep;
   const unsigned k = step * kStepValues + of_step * kValues;
   Four four = {};
@@ -133,7 +134,7 @@ template <class Source>
 cudaError_t make_from(Queue& queue, const Activations& from, std::size_t n_tokens, std::size_t n_in,
                       const Operands& out) {
   const unsigned n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
-  const dim3 grid(blocks_of(n_steps, kStepsOfBlock), out.n_sets * kTokensOfSet);
+  const dim3 grid(out.n_sets * kTokensOfSet, blocks_of(n_steps, kStepsOfBlock));
   return launch(queue, {grid, kThreads, sizeof(BlockSums<kThreads>)}, split_activations<Source>,
                 from, static_cast<unsigned>(n_tokens), static_cast<unsigned>(n_in), out);
 }

@@ -1,6 +1,6 @@
 // Products with one weight type and one input that share a launch: maps a CUDA block to its
 // product. If there are several token blocks they are the grid's x, so that concurrent CUDA blocks
-// read the same weights. For .cu files.
+// read the same weights; blocks of rows then go on in z where y has no room for them. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -45,6 +45,15 @@ struct ProductGroup {
   }
   friend bool operator==(const ProductGroup&, const ProductGroup&) = default;
 };
+
+inline dim3 grid_of(unsigned n_token_blocks, unsigned n_row_blocks) {
+  const unsigned n_z = blocks_of(n_row_blocks, kGridMost);
+  return dim3(n_token_blocks, n_z == 0 ? 0 : blocks_of(n_row_blocks, n_z), n_z);
+}
+// Of grid_of(); the last of them may lie behind all rows.
+__device__ __forceinline__ unsigned row_block() {
+  return blockIdx.z * gridDim.y + blockIdx.y;
+}
 
 // Of products of one type and n_in, at most kProductsMax. n_blocks: of rows, for all.
 inline ProductGroup group_of(std::span<const Product> products, std::size_t n_tokens,

@@ -56,13 +56,14 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
   return kShape.has_minimum ? scaled + minimum : scaled;
 }
 
+// A block some values of a row. Ids are the grid's first index, which has room for any prompt.
 template <class Read>
 __global__ void __launch_bounds__(kThreads)
     read_values(DeviceMatrix table, const std::int32_t* ids, float* out, Read read) {
-  const unsigned k = blockIdx.x * kThreads + threadIdx.x;
+  const unsigned k = blockIdx.y * kThreads + threadIdx.x;
   if (k >= table.n_in) return;
-  out[std::size_t{blockIdx.y} * table.n_in + k] =
-      read(table, static_cast<unsigned>(ids[blockIdx.y]), k);
+  out[std::size_t{blockIdx.x} * table.n_in + k] =
+      read(table, static_cast<unsigned>(ids[blockIdx.x]), k);
 }
 
 struct ReadFloat {
@@ -80,7 +81,7 @@ struct ReadTile {
 template <class Read>
 cudaError_t read_all(Queue& queue, const DeviceMatrix& table, const std::int32_t* ids,
                      std::size_t n_ids, float* out, const Read& read) {
-  const dim3 grid(blocks_of(table.n_in, kThreads), static_cast<unsigned>(n_ids));
+  const dim3 grid(static_cast<unsigned>(n_ids), blocks_of(table.n_in, kThreads));
   return launch(queue, {grid, kThreads}, read_values<Read>, table, ids, out, read);
 }
 

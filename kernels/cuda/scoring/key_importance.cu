@@ -33,8 +33,10 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t key_importance(Queue& queue, const KeyImportanceItem* items, const float* weights,
                            std::size_t n_items, std::size_t n_tokens_max) {
-  const dim3 grid(blocks_of(n_tokens_max, kWarps), static_cast<unsigned>(n_items));
-  return launch(queue, {grid, kThreads}, weigh_keys, items, weights);
+  return launch_stretches(n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(n_tokens_max, kWarps), n);
+    return launch(queue, {grid, kThreads}, weigh_keys, items + first, weights);
+  });
 }
 
 }  // namespace satchel::kernels::cuda

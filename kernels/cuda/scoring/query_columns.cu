@@ -52,9 +52,10 @@ __global__ void __launch_bounds__(kThreads) split_queries(const ScoreItem* items
 
 cudaError_t make_query_columns(Queue& queue, const ScoreItem* items, std::size_t n_items,
                                std::size_t n_sets_max, std::size_t n_group_max) {
-  const dim3 grid(blocks_of(n_sets_max, kWarps), static_cast<unsigned>(n_group_max),
-                  static_cast<unsigned>(n_items));
-  return launch(queue, {grid, kThreads}, split_queries, items);
+  return launch_stretches(n_items, [&](std::size_t first, unsigned n) {
+    const dim3 grid(blocks_of(n_sets_max, kWarps), static_cast<unsigned>(n_group_max), n);
+    return launch(queue, {grid, kThreads}, split_queries, items + first);
+  });
 }
 
 }  // namespace satchel::kernels::cuda
