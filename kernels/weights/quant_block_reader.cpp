@@ -14,6 +14,12 @@ std::uint8_t byte_of(int bits) {
   return static_cast<std::uint8_t>(bits);
 }
 
+// Bit i as byte i, 0 or 1: eight at once, where a loop over them is several times slower.
+std::uint64_t bits_as_bytes(std::uint8_t bits) {
+  const std::uint64_t each = bits * 0x0101010101010101u & 0x8040201008040201u;
+  return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
+}
+
 void read_nibbles(const std::byte* at, std::uint8_t* codes) {
   for (std::size_t i = 0; i < 16; ++i) {
     codes[i] = byte_of(byte_at(at, i) & 15);
@@ -32,9 +38,12 @@ void read_block(const std::byte* at, QuantBlock& out) {
   }
   read_nibbles(kFifth ? at + 4 : at, out.codes.data());
   if constexpr (kFifth) {
-    const auto fifth = load_number<std::uint32_t>(at);
-    for (std::size_t i = 0; i < kBlockValues; ++i)
-      out.codes[i] = static_cast<std::uint8_t>(out.codes[i] | ((fifth >> i) & 1u) << 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      std::uint64_t eight;
+      std::memcpy(&eight, &out.codes[8 * i], sizeof eight);
+      eight |= bits_as_bytes(static_cast<std::uint8_t>(at[i])) << 4;
+      std::memcpy(&out.codes[8 * i], &eight, sizeof eight);
+    }
   }
 }
 
@@ -67,8 +76,10 @@ void read_q2_k(const std::byte* at, QuantBlock& out) {
 
 void read_q3_k(const std::byte* at, QuantBlock& out) {
   read_pairs(at + 32, out.codes.data());
-  for (std::size_t v = 0; v < 256; ++v)
-    out.codes[v] = byte_of(out.codes[v] | ((byte_at(at, v % 32) >> (v / 32)) & 1) << 2);
+  for (std::size_t run = 0; run < 8; ++run)
+    for (std::size_t i = 0; i < 32; ++i)
+      out.codes[run * 32 + i] =
+          byte_of(out.codes[run * 32 + i] | ((byte_at(at, i) >> run) & 1) << 2);
   for (std::size_t i = 0; i < 16; ++i) out.scale_codes[i] = byte_of(scale_of_q3_k(at + 96, i) + 32);
   out.scale = load_number<Half>(at + 108);
 }

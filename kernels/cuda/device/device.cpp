@@ -1,5 +1,9 @@
 #include "kernels/cuda/device/device.h"
 
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 namespace satchel::kernels::cuda {
 namespace {
 
@@ -122,11 +126,36 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return is_there();
   SATCHEL_TRY(check(queue_->send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
-    return check(transfers_->upload(to, from));
+    return check(transfers_->upload(to, from.size(), kSlotBytes,
+                                    [&](std::size_t at, std::span<std::byte> slot) {
+                                      std::memcpy(slot.data(), from.data() + at, slot.size());
+                                    }));
   // A card that reads pageable memory itself may do so after the call has returned.
   SATCHEL_TRY(
       check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_)));
   return check(cudaStreamSynchronize(stream_));
+}
+
+Result<void> Device::upload_made(std::byte* to, std::size_t n_pieces, std::size_t piece_bytes,
+                                 const Make& make) {
+  if (n_pieces * piece_bytes == 0) return is_there();
+  SATCHEL_TRY(check(queue_->send()));
+  const std::size_t of_slot = kSlotBytes / piece_bytes;
+  if (of_slot > 0 && transfers_->is_ready())
+    return check(transfers_->upload(to, n_pieces * piece_bytes, of_slot * piece_bytes,
+                                    [&](std::size_t at, std::span<std::byte> slot) {
+                                      make(at / piece_bytes, slot.size() / piece_bytes,
+                                           slot.data());
+                                    }));
+  // A piece is larger than a slot, or no slots can be had.
+  const std::size_t at_once = std::clamp<std::size_t>(of_slot, 1, n_pieces);
+  std::vector<std::byte> made(at_once * piece_bytes);
+  for (std::size_t first = 0; first < n_pieces; first += at_once) {
+    const std::size_t n = std::min(at_once, n_pieces - first);
+    make(first, n, made.data());
+    SATCHEL_TRY(upload(to + first * piece_bytes, std::span(made).first(n * piece_bytes)));
+  }
+  return {};
 }
 
 Result<void> Device::finish() {

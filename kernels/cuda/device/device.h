@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,11 @@ class Device {
   // Grows a workspace buffer to at least `bytes`; if it grows, its contents are lost.
   Result<void> reserve(Buffer& buffer, std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
+  // Pieces that are made in main memory, as many at a time as a slot of Transfers holds: no second
+  // copy of the whole. make(first, n, out) writes pieces first … of piece_bytes each.
+  using Make = std::function<void(std::size_t first, std::size_t n, std::byte* out)>;
+  Result<void> upload_made(std::byte* to, std::size_t n_pieces, std::size_t piece_bytes,
+                           const Make& make);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #define TRY_CUDA(call)                                  \
   do {                                                  \
@@ -50,18 +51,19 @@ cudaError_t Transfers::begin() {
   return cudaStreamWaitEvent(own_, queued_, 0);
 }
 
-cudaError_t Transfers::upload(std::byte* to, std::span<const std::byte> from) {
+cudaError_t Transfers::upload(std::byte* to, std::size_t bytes, std::size_t of_slot,
+                              const Fill& fill) {
   TRY_CUDA(begin());
-  const std::size_t n = (from.size() + kSlotBytes - 1) / kSlotBytes;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t slot = i % kSlots, bytes = bytes_of_slot(i, from.size());
+  for (std::size_t at = 0; at < bytes; at += of_slot) {
+    const unsigned slot = std::exchange(next_slot_, (next_slot_ + 1) % kSlots);
+    const std::size_t n = std::min(of_slot, bytes - at);
     TRY_CUDA(cudaEventSynchronize(done_[slot]));  // the card has read its contents
-    std::memcpy(slots_[slot], from.data() + i * kSlotBytes, bytes);
-    TRY_CUDA(
-        cudaMemcpyAsync(to + i * kSlotBytes, slots_[slot], bytes, cudaMemcpyHostToDevice, own_));
+    fill(at, {slots_[slot], n});
+    TRY_CUDA(cudaMemcpyAsync(to + at, slots_[slot], n, cudaMemcpyHostToDevice, own_));
     TRY_CUDA(cudaEventRecord(done_[slot], own_));
+    if (at + n == bytes) TRY_CUDA(cudaStreamWaitEvent(work_, done_[slot], 0));
   }
-  return n == 0 ? cudaSuccess : cudaStreamWaitEvent(work_, done_[(n - 1) % kSlots], 0);
+  return cudaSuccess;
 }
 
 cudaError_t Transfers::download(std::span<std::byte> to, const std::byte* from) {
