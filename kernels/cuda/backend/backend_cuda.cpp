@@ -29,6 +29,8 @@ class CudaBackend final : public Backend {
         arguments_(std::move(arguments)),
         pages_(std::move(pages)),
         products_(*device_) {}
+  // Queued work may read memory of members that go before the device, which waits too.
+  ~CudaBackend() override { (void)device_->finish(); }
 
   std::string_view name() const override { return "cuda"; }
   std::string device() const override { return device_->name(); }
