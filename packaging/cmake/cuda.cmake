@@ -1,7 +1,7 @@
 # Which nvcc the CUDA backend is built with, and for which cards. Looked for: SATCHEL_NVCC (cache or environment), CUDACXX, the
 # folder of packaging/get-cuda.sh, PATH, /usr/local/cuda. Nothing found is cached: a compiler or a card may go or come.
 set(SATCHEL_NVCC "" CACHE FILEPATH "nvcc to build the CUDA backend with; empty: looked for")
-set(SATCHEL_CUDA_CARDS all CACHE STRING "cards that kernels are compiled for: all, native (those that nvidia-smi names; none: SATCHEL_CUDA=AUTO builds nothing, ON all), or a list such as 75;90. Newer ones take PTX")
+set(SATCHEL_CUDA_CARDS all CACHE STRING "cards that kernels are compiled for: all, native (those that nvidia-smi names; none: SATCHEL_CUDA=AUTO builds nothing, ON all), or a list such as 75;90. Newer ones take PTX, and with 90 those between 90 and the newest")
 set(SATCHEL_NVCC_OLDEST 12.4)  # Debian 12 has 11.8, which knows neither C++20 nor the newer cards
 set(SATCHEL_ALL_CARDS 75 80 86 89 90 120)  # Turing to Blackwell
 
@@ -232,8 +232,8 @@ function(satchel_cards_asked_for out out_note)
   set(${out_note} "${note}" PARENT_SCOPE)
 endfunction()
 
-# nvcc's options for SATCHEL_CUDA_CARDS: machine code for each, and the newest's PTX for what is newer, which a driver
-# compiles. `out_says`: which these are, for people.
+# nvcc's options for SATCHEL_CUDA_CARDS: machine code for each, and PTX, which a driver compiles: the newest's for what is newer,
+# and 90's for what is newer than that but older than the newest (10.0, 10.3, 11.0). `out_says`: which these are, for people.
 function(satchel_cuda_targets out_targets out_says)
   satchel_cards_asked_for(cards note)
   set(targets "")
@@ -241,8 +241,15 @@ function(satchel_cuda_targets out_targets out_says)
     list(APPEND targets -gencode arch=compute_${card},code=sm_${card})
   endforeach()
   list(GET cards -1 newest)
-  list(APPEND targets -gencode arch=compute_${newest},code=compute_${newest})
+  set(ptx ${newest})
+  if(90 IN_LIST cards AND NOT newest EQUAL 90)
+    set(ptx 90 ${newest})
+  endif()
+  foreach(card IN LISTS ptx)
+    list(APPEND targets -gencode arch=compute_${card},code=compute_${card})
+  endforeach()
+  list(JOIN ptx ", " ptx)
   list(JOIN cards ", " cards)
   set(${out_targets} "${targets}" PARENT_SCOPE)
-  set(${out_says} "cards ${cards}${note}, PTX ${newest}" PARENT_SCOPE)
+  set(${out_says} "cards ${cards}${note}, PTX ${ptx}" PARENT_SCOPE)
 endfunction()

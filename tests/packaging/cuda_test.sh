@@ -54,10 +54,10 @@ says a_release_too_old "not built, .* is 11.8.89, and 12.4 is needed" 0 find_cud
 says a_compiler_that_names_no_cards "not built, .*/silent/bin/nvcc \(13.0.88\) names no card from 75 on" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/silent/bin/nvcc"
 says a_compiler_named_and_missing "not built, /no/nvcc is not there" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC=/no/nvcc
 
-says every_card "cards 75, 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON
+says every_card "cards 75, 80, 86, 89, 90, 120, PTX 90, 120; .*code=compute_90;-gencode;arch=compute_120,code=compute_120 $" 0 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON
 says what_an_older_compiler_lacks_takes_its_newest_ptx "cards 75, 80, 86, 89, 90, PTX 90; .*code=compute_90 $" 0 \
   find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
-says what_a_newer_compiler_dropped_is_left_out "cards 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newer/bin/nvcc"
+says what_a_newer_compiler_dropped_is_left_out "cards 80, 86, 89, 90, 120, PTX 90, 120;" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newer/bin/nvcc"
 says where_it_dropped_all_its_oldest "cards 150, PTX 150;" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newest/bin/nvcc"
 says unless_a_card_was_written "CMake Error.*knows no card \"75\".*It knows 80, 86" 1 \
   find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" "-DSATCHEL_CUDA_CARDS=75;90"
@@ -72,7 +72,7 @@ says the_card_that_is_here "cards 89 \(here: NVIDIA GeForce RTX 4090\), PTX 89; 
 says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4; nothing for GTX 1080\), PTX 90;" 0 native $'9.0, H100\n6.1, GTX 1080\n7.5, T4\n9.0, H100' "${good[@]}"
 says a_card_newer_than_the_compiler "cards 90 \(here: B200\), PTX 90;" 0 native "10.0, B200" -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
 says a_card_older_than_the_compiler_takes_no_other_ones "cards 90 \(here: H100; nothing for T4\), PTX 90;" 0 native $'9.0, H100\n7.5, T4' -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
-says where_it_is_alone_that_is_said "cards 80, .*\(all, as nvcc 15.0.10 makes nothing from 75 on for what is here: T4\), PTX 120;" 0 native "7.5, T4" -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
+says where_it_is_alone_that_is_said "cards 80, .*\(all, as nvcc 15.0.10 makes nothing from 75 on for what is here: T4\), PTX 90, 120;" 0 native "7.5, T4" -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
 says without_a_card_nothing_is_built_unless_it_is_demanded "not built, nvidia-smi names no card here; SATCHEL_CUDA=ON builds it all the same" 0 \
   native "NVIDIA-SMI has failed" "${good[@]}" -DSATCHEL_CUDA=AUTO
 says or_cards_were_written "cards 75, 90, PTX 90;" 0 native "NVIDIA-SMI has failed" "${good[@]}" -DSATCHEL_CUDA=AUTO "-DSATCHEL_CUDA_CARDS=75;90"
