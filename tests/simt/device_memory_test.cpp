@@ -79,7 +79,7 @@ TEST_F(Memory, what_is_available_is_what_can_be_had_beside_the_work) {
     SCOPED_TRACE(is_alone);
     cudaError_t error = cudaSuccess;
     if (is_alone) simt::fail_call(1, cudaErrorMemoryAllocation);  // as below
-    const auto memory = DeviceMemory::open(300 * kMiB, error);
+    const auto memory = DeviceMemory::open(300 * kMiB, 0, error);
     simt::fail_no_call();
     const std::size_t available = memory->available_bytes();
     EXPECT_EQ(available, 44 * kMiB);
@@ -104,7 +104,7 @@ TEST_F(Memory, what_is_available_is_what_can_be_had_beside_the_work) {
 
 TEST_F(Memory, grows_in_steps_within_its_limit_and_counts_as_the_driver_does) {
   cudaError_t error = cudaSuccess;
-  const auto memory = DeviceMemory::open(100 * kMiB + 7, error);
+  const auto memory = DeviceMemory::open(100 * kMiB + 7, 0, error);
   EXPECT_EQ(memory->limit_bytes(), 100 * kMiB);
   EXPECT_EQ(memory->asked_bytes(), 0u);
   const auto expect_asked = [&](std::size_t mib) {
@@ -157,7 +157,7 @@ TEST_F(Memory, without_the_drivers_calls_is_blocks_of_their_own_within_the_same_
     simt::machine().has_virtual_memory = n < 14;
     if (n < 14)
       simt::fail_call(n + 1, cudaErrorMemoryAllocation);  // behind the question for free memory
-    memory = DeviceMemory::open(2 * kMiB, error);
+    memory = DeviceMemory::open(2 * kMiB, 0, error);
     ASSERT_NE(memory, nullptr) << n;
     ASSERT_TRUE(simt::has_failed_call()) << n;
     std::byte* const at = memory->take(2 * kMiB - 10, error);

@@ -55,9 +55,10 @@ CUresult cuMemAddressFree(CUdeviceptr at, std::size_t bytes) {
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
-                     const CUmemAllocationProp*, unsigned long long) {
+                     const CUmemAllocationProp* memory, unsigned long long) {
   if (const CUresult error = refused()) return error;
-  if (!is_whole(bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_whole(bytes) || memory->location.id != simt::current_card())
+    return CUDA_ERROR_INVALID_VALUE;
   if (bytes > simt::kDeviceBytes - simt::device_bytes_used()) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = bytes;
   return CUDA_SUCCESS;

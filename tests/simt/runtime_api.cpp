@@ -16,6 +16,7 @@ struct KeptNode {
 };
 using Kept = std::vector<KeptNode>;
 struct SimtStream {
+  int card = 0;
   std::optional<Kept> kept;  // while it captures
 };
 struct SimtEvent {};
@@ -47,6 +48,7 @@ Api& api() {
   static Api state;
   return state;
 }
+thread_local int card_of_thread = 0;
 
 cudaError_t said(cudaError_t error) {
   if (error != cudaSuccess) api().last = error;
@@ -80,6 +82,11 @@ bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
          config.gridDim.z < 65536 && config.dynamicSmemBytes <= most;
 }
 
+// Of a stream that belongs to another card than the thread's current one.
+bool is_of_other_card(cudaStream_t stream) {
+  return stream != nullptr && stream->card != card_of_thread;
+}
+
 bool is_skipped() {
   Api& all = api();
   if (!all.launches_until_skip.has_value() || (*all.launches_until_skip)-- != 0) return false;
@@ -92,6 +99,7 @@ bool is_skipped() {
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
   if (const cudaError_t error = refused()) return error;
   if (!is_config_valid(config, call.kernel)) return said(cudaErrorInvalidConfiguration);
+  if (is_of_other_card(config.stream)) return said(cudaErrorInvalidDevice);
   ++api().n_launches;
   if (is_skipped() || !machine().runs_kernels) return cudaSuccess;
   const Launch launch{.kernel = call.kernel,
@@ -147,10 +155,16 @@ Machine& machine() {
   static Machine state;
   return state;
 }
+int current_card() {
+  return card_of_thread;
+}
 
 }  // namespace simt
 
 using simt::api;
+using simt::card_of_thread;
+using simt::is_of_other_card;
+using simt::machine;
 using simt::refused;
 using simt::refused_by_capture;
 using simt::said;
@@ -169,6 +183,18 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidKernelImage:
+      return "cudaErrorInvalidKernelImage";
+    case cudaErrorNoKernelImageForDevice:
+      return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorInvalidPtx:
+      return "cudaErrorInvalidPtx";
+    case cudaErrorJitCompilerNotFound:
+      return "cudaErrorJitCompilerNotFound";
+    case cudaErrorUnsupportedPtxVersion:
+      return "cudaErrorUnsupportedPtxVersion";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
@@ -192,35 +218,40 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaGetDeviceCount(int* n) {
   *n = 0;
   if (const cudaError_t error = refused()) return error;
-  *n = simt::machine().n_cards;
+  *n = static_cast<int>(machine().cards.size());
   return *n > 0 ? cudaSuccess : said(cudaErrorNoDevice);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   if (const cudaError_t error = refused()) return error;
-  *version = simt::machine().driver;
+  *version = machine().driver;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (const cudaError_t error = refused()) return error;
-  *version = simt::machine().runtime;
+  *version = machine().runtime;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   if (const cudaError_t error = refused()) return error;
-  return device == 0 ? cudaSuccess : said(cudaErrorInvalidValue);
+  if (device < 0 || static_cast<std::size_t>(device) >= machine().cards.size())
+    return said(cudaErrorInvalidDevice);
+  card_of_thread = device;
+  return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = refused()) return error;
+  const simt::Machine::Card& card = machine().cards.at(static_cast<std::size_t>(device));
   *properties = {.name = "executor",
-                 .sharedMemPerBlockOptin = simt::machine().shared_bytes,
-                 .major = simt::machine().major,
-                 .minor = simt::machine().minor};
+                 .totalGlobalMem = card.bytes,
+                 .sharedMemPerBlockOptin = machine().shared_bytes,
+                 .major = card.major,
+                 .minor = card.minor};
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t error = refused()) return error;
-  *stream = new SimtStream;
+  *stream = new SimtStream{.card = card_of_thread, .kept = {}};
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -299,8 +330,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
 
 cudaError_t cudaMemGetInfo(std::size_t* n_free, std::size_t* n_all) {
   if (const cudaError_t error = refused()) return error;
-  *n_all = simt::kDeviceBytes;
-  *n_free = *n_all - simt::device_bytes_used();
+  const simt::Machine::Card& card = machine().cards.at(static_cast<std::size_t>(card_of_thread));
+  *n_all = card.bytes;
+  *n_free = *n_all - card.taken_bytes - simt::device_bytes_used();
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
@@ -330,6 +362,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return simt::capture(
         stream, [=] { return cudaMemcpyAsync(to, from, bytes, kind, nullptr); }, simt::Node::copy);
   if (const cudaError_t error = refused()) return error;
+  if (is_of_other_card(stream)) return said(cudaErrorInvalidDevice);
   const bool from_device = kind != cudaMemcpyHostToDevice,
              to_device = kind != cudaMemcpyDeviceToHost;
   if (from_device != simt::is_device(from, bytes) || to_device != simt::is_device(to, bytes))
@@ -353,9 +386,14 @@ cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t
   return cudaSuccess;
 }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  if (const cudaError_t error = refused()) return error;
+  *attributes = {};
+  return said(machine().cards.at(static_cast<std::size_t>(card_of_thread)).kernels);
+}
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   if (const cudaError_t error = refused()) return error;
-  if (value < 0 || static_cast<std::size_t>(value) > simt::machine().shared_bytes)
+  if (value < 0 || static_cast<std::size_t>(value) > machine().shared_bytes)
     return said(cudaErrorInvalidValue);
   api().shared_bytes[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <functional>
 #include <tuple>
+#include <vector>
 
 #include "simt/block.h"
+#include "simt/memory.h"
 
 enum cudaError_t {
   cudaSuccess = 0,
@@ -16,6 +18,12 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidKernelImage = 200,
+  cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorInvalidPtx = 218,
+  cudaErrorJitCompilerNotFound = 221,
+  cudaErrorUnsupportedPtxVersion = 222,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
@@ -27,7 +35,7 @@ cudaError_t cudaGetLastError();
 
 struct cudaDeviceProp {
   char name[256];
-  std::size_t sharedMemPerBlockOptin;
+  std::size_t totalGlobalMem, sharedMemPerBlockOptin;
   int major, minor;
 };
 cudaError_t cudaDriverGetVersion(int* version);  // 12040: of CUDA 12.4; 0: no driver
@@ -96,6 +104,10 @@ struct cudaLaunchConfig_t {
   const void* attrs = nullptr;
   unsigned numAttrs = 0;
 };
+struct cudaFuncAttributes {
+  int numRegs;
+};
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 
@@ -136,8 +148,14 @@ void forget_sticky_error();  // as a new process would
 // What the machine is said to have. Kernels that run do so as they do, whatever it is.
 struct Machine {
   int driver = 13000, runtime = 13000;  // versions of CUDA; driver 0: none is installed
-  int n_cards = 1;
-  int major = 9, minor = 0;  // of the card
+  struct Card {
+    int major = 9, minor = 0;
+    cudaError_t kernels = cudaSuccess;                  // what it says when it is asked for one
+    std::size_t bytes = kDeviceBytes, taken_bytes = 0;  // of memory; and by other programs
+  };
+  // All have the executor's memory and run its kernels. A stream is the card's that was the
+  // thread's current one when it was made; what is queued on it by a thread with another is refused.
+  std::vector<Card> cards = std::vector<Card>(1);
   // That a block may ask for, at most kSharedBytesMax (block.h): of sm_86, 89 and 120, so that what
   // has less room than the largest cards is run too.
   std::size_t shared_bytes = 99 * 1024;
@@ -147,6 +165,7 @@ struct Machine {
   bool runs_kernels = true;
 };
 Machine& machine();
+int current_card();  // of this thread
 
 }  // namespace simt
 
@@ -165,6 +184,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                              }});
   };
   return simt::is_capturing(config->stream) ? simt::capture(config->stream, run) : run();
+}
+template <class... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Parameters...)) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/cuda/device/cards.h"
+
 namespace satchel::kernels::cuda {
 namespace {
 
@@ -70,25 +72,23 @@ Result<void> Device::check(cudaError_t error) {
 
 Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
   std::unique_ptr<Device> device(new Device);
-  int n = 0;
-  SATCHEL_TRY(device->check(cudaGetDeviceCount(&n)));
-  if (n == 0) return error_of(cudaErrorNoDevice);
-  SATCHEL_TRY(device->check(cudaSetDevice(0)));
-  cudaDeviceProp properties;
-  SATCHEL_TRY(device->check(cudaGetDeviceProperties(&properties, 0)));
-  device->name_ = properties.name;
-  device->shared_bytes_max_ = properties.sharedMemPerBlockOptin;
+  SATCHEL_TRY_ASSIGN(const Card card,
+                     choose_card([&](cudaError_t error) { return device->check(error); }));
+  device->card_ = card.index;
+  device->name_ = card.name;
+  device->shared_bytes_max_ = card.shared_bytes_max;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
   device->queue_ = std::make_unique<Queue>(device->stream_);
   device->transfers_ = std::make_unique<Transfers>(device->stream_);
   cudaError_t error = cudaSuccess;
-  device->memory_ = DeviceMemory::open(memory_limit, error);
+  device->memory_ = DeviceMemory::open(memory_limit, card.index, error);
   SATCHEL_TRY(device->check(error));
   return device;
 }
 
 Device::~Device() {
   if (stream_ == nullptr) return;
+  make_current();
   if (queue_ != nullptr) queue_->send();
   if (!lost_) cudaStreamSynchronize(stream_);
   queue_.reset();
@@ -100,6 +100,7 @@ Device::~Device() {
 
 Result<Buffer> Device::allocate(std::size_t bytes) {
   SATCHEL_TRY(is_there());
+  make_current();
   cudaError_t error = cudaSuccess;
   std::byte* const at = memory_->take(bytes, error);
   if (error == cudaErrorMemoryAllocation) {
@@ -108,6 +109,7 @@ Result<Buffer> Device::allocate(std::size_t bytes) {
   }
   SATCHEL_TRY(check(error));
   Buffer buffer(at, bytes, [this](std::byte* data) {
+    make_current();
     if (queue_ != nullptr) queue_->send_unheard();
     memory_->give(data);
   });
@@ -124,7 +126,7 @@ Result<void> Device::reserve(Buffer& buffer, std::size_t bytes) {
 
 Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return is_there();
-  SATCHEL_TRY(check(queue_->send()));
+  SATCHEL_TRY(check(queue().send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->upload(to, from.size(), kSlotBytes,
                                     [&](std::size_t at, std::span<std::byte> slot) {
@@ -139,7 +141,7 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
 Result<void> Device::upload_made(std::byte* to, std::size_t n_pieces, std::size_t piece_bytes,
                                  const Make& make) {
   if (n_pieces * piece_bytes == 0) return is_there();
-  SATCHEL_TRY(check(queue_->send()));
+  SATCHEL_TRY(check(queue().send()));
   const std::size_t of_slot = kSlotBytes / piece_bytes;
   if (of_slot > 0 && transfers_->is_ready())
     return check(transfers_->upload(to, n_pieces * piece_bytes, of_slot * piece_bytes,
@@ -159,7 +161,7 @@ Result<void> Device::upload_made(std::byte* to, std::size_t n_pieces, std::size_
 }
 
 Result<void> Device::finish() {
-  SATCHEL_TRY(check(queue_->end_step()));
+  SATCHEL_TRY(check(queue().end_step()));
   SATCHEL_TRY(check(cudaStreamSynchronize(stream_)));
   ++n_waits_;
   return {};
@@ -168,7 +170,7 @@ Result<void> Device::finish() {
 // The copy is sent after the step and not as part of it, so its target may differ from step to
 // step.
 Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
-  SATCHEL_TRY(check(queue_->end_step()));
+  SATCHEL_TRY(check(queue().end_step()));
   if (to.size() >= kTransferLeast && transfers_->is_ready()) {
     SATCHEL_TRY(check(transfers_->download(to, from)));
     ++n_waits_;  // the transfer came after all queued work, and is done
@@ -183,7 +185,7 @@ Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
 Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0 || to == from) return is_there();
   const auto move = [&](std::byte* there, const std::byte* here) {
-    return check(queue_->add(Copy{there, here, bytes}));
+    return check(queue().add(Copy{there, here, bytes}));
   };
   if (to + bytes <= from || from + bytes <= to) return move(to, from);
   SATCHEL_TRY(reserve(between_, bytes));

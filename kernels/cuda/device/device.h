@@ -1,9 +1,10 @@
 // Device: the card with its single stream and its memory, and the mapping of CUDA errors.
 //   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (missing or too
 //            old), GPU_CALL (a call failed, the next may work), GPU_LOST (the card or a kernel
-//            failed). After GPU_LOST nothing works in this process any more: every call returns it
+//            failed), and those of choosing a card (cards.h). After GPU_LOST nothing works in this process any more: every call returns it
 //            again, without calling the driver.
-//   threads  one call at a time, as the Backend
+//   threads  one call at a time, as the Backend, from any thread: CUDA keeps for each which card is
+//            current, so whoever calls sets it
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,13 +25,16 @@ namespace satchel::kernels::cuda {
 
 class Device {
  public:
-  // The first card. memory_limit: see DeviceMemory.
+  // The card that choose_card() takes. memory_limit: see DeviceMemory.
   static Result<std::unique_ptr<Device>> open(std::size_t memory_limit = 0);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  Queue& queue() { return *queue_; }
+  Queue& queue() {
+    make_current();
+    return *queue_;
+  }
   const std::string& name() const { return name_; }
   // The number of waits for the stream so far. Work queued before the last one is done.
   std::size_t n_waits() const { return n_waits_; }
@@ -42,7 +46,10 @@ class Device {
   // Waits for the stream, and reports errors of queued work.
   Result<void> finish();
 
-  const DeviceMemory& memory() const { return *memory_; }
+  const DeviceMemory& memory() const {
+    make_current();
+    return *memory_;
+  }
   // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. Work queued before the Buffer
   // is freed may still use it.
   Result<Buffer> allocate(std::size_t bytes);
@@ -59,10 +66,15 @@ class Device {
 
  private:
   Device() = default;
+  // A new thread's current card is CUDA's first.
+  void make_current() const {
+    if (card_ != 0 && !lost_) cudaSetDevice(card_);
+  }
   Result<void> is_there() const { return lost_ ? Result<void>(*lost_) : Result<void>(); }
   std::optional<Error> lost_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Queue> queue_;
+  int card_ = 0;
   std::string name_;
   std::size_t n_waits_ = 0;
   std::size_t shared_bytes_max_ = 0;

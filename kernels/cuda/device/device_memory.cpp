@@ -28,14 +28,14 @@ std::size_t rounded_up(std::size_t bytes, std::size_t step) {
 
 }  // namespace
 
-std::unique_ptr<DeviceMemory> DeviceMemory::open(std::size_t limit, cudaError_t& error) {
+std::unique_ptr<DeviceMemory> DeviceMemory::open(std::size_t limit, int card, cudaError_t& error) {
   std::size_t n_free = 0, n_all = 0;
   error = cudaMemGetInfo(&n_free, &n_all);
   if (error != cudaSuccess) return nullptr;
   std::unique_ptr<DeviceMemory> made(new DeviceMemory);
   // Not what is free now: the owner of the rest, perhaps an earlier model, may free it.
   made->limit_ = std::min(limit == 0 ? n_all - n_all / kShareLeft : limit, n_all);
-  made->range_ = VirtualMemory::reserve(made->limit_);
+  made->range_ = VirtualMemory::reserve(made->limit_, card);
   if (made->range_ != nullptr) made->limit_ = made->range_->capacity();
   made->work_bytes_ =
       std::clamp(std::min(made->limit_, n_free) / kWorkShare, kWorkLeast, kWorkMost);

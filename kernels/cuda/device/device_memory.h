@@ -20,8 +20,8 @@ namespace satchel::kernels::cuda {
 
 class DeviceMemory {
  public:
-  // limit 0: nearly all of the card's memory, as far as other programs leave it.
-  static std::unique_ptr<DeviceMemory> open(std::size_t limit, cudaError_t& error);
+  // Of the current card, which is `card`. limit 0: nearly all of its memory, as far as other programs leave it.
+  static std::unique_ptr<DeviceMemory> open(std::size_t limit, int card, cudaError_t& error);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;

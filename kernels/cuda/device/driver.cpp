@@ -7,9 +7,6 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// The oldest in SATCHEL_CUDA_CARDS of CMakeLists.txt: Turing.
-constexpr int kOldestCard = 75;
-
 // 12040 is 12.4.
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -52,15 +49,7 @@ Result<void> check_driver() {
     cudaGetLastError();
     return lost("GPU_NONE", "No NVIDIA GPU was found. Use the cpu backend, which needs none.");
   }
-  if (counted != cudaSuccess) return failed(counted);
-  cudaDeviceProp card;
-  if (const cudaError_t error = cudaGetDeviceProperties(&card, 0); error != cudaSuccess)
-    return failed(error);
-  if (card.major * 10 + card.minor < kOldestCard)
-    return lost("GPU_OLD", std::string(card.name) + " is too old (compute capability " +
-                               std::to_string(card.major) + "." + std::to_string(card.minor) +
-                               "): Satchel needs Turing (7.5) or newer. Use the cpu backend.");
-  return {};
+  return counted == cudaSuccess ? Result<void>() : failed(counted);
 }
 
 }  // namespace satchel::kernels::cuda

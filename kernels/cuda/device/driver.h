@@ -1,6 +1,6 @@
-// Checks that driver and card are new enough for this build, before first use.
-//   errors  device_lost: GPU_DRIVER (missing, or too old, with both versions), GPU_NONE (no card),
-//           GPU_OLD (the card is older than any that kernels are built for)
+// Checks that the driver is new enough for this build and knows a card, before first use. Which
+// card will do: cards.h.
+//   errors  device_lost: GPU_DRIVER (missing, or too old, with both versions), GPU_NONE (no card)
 #pragma once
 
 #include "kernels/base/result.h"

@@ -72,6 +72,11 @@ cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
   });
 }
 
+cudaError_t find_kernels() {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, deliver_bytes);
+}
+
 cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes) {
   return launch(queue, {blocks_of(n_bytes, kThreads), kThreads}, deliver_bytes, parcel);
 }

@@ -19,11 +19,11 @@ bool find_call(const char* name, Call& call) {
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess && at != nullptr;
 }
 
-CUmemAllocationProp of_first_card() {
+CUmemAllocationProp memory_of(int card) {
   CUmemAllocationProp memory = {};
   memory.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   memory.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  memory.location.id = 0;
+  memory.location.id = card;
   return memory;
 }
 
@@ -43,21 +43,22 @@ bool VirtualMemory::Calls::find() {
          find_call("cuMemSetAccess", set_access);
 }
 
-bool VirtualMemory::Calls::card_can() const {
+bool VirtualMemory::Calls::card_can(int index) const {
   CUdevice card = 0;
   int can = 0;
-  return device(&card, 0) == CUDA_SUCCESS &&
+  return device(&card, index) == CUDA_SUCCESS &&
          attribute(&can, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, card) ==
              CUDA_SUCCESS &&
          can != 0;
 }
 
-std::unique_ptr<VirtualMemory> VirtualMemory::reserve(std::size_t bytes) {
+std::unique_ptr<VirtualMemory> VirtualMemory::reserve(std::size_t bytes, int card) {
   std::unique_ptr<VirtualMemory> made(new VirtualMemory);
+  made->card_ = card;
   const bool is_there = made->calls_.find();
   cudaGetLastError();  // clears the error of a missing call; a sticky error is reported again
-  if (!is_there || !made->calls_.card_can()) return nullptr;
-  const CUmemAllocationProp memory = of_first_card();
+  if (!is_there || !made->calls_.card_can(card)) return nullptr;
+  const CUmemAllocationProp memory = memory_of(card);
   if (made->calls_.granularity(&made->step_, &memory, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) !=
       CUDA_SUCCESS)
     return nullptr;
@@ -80,7 +81,7 @@ VirtualMemory::~VirtualMemory() {
 
 // Releases the handle at once, because the mapping keeps its memory.
 cudaError_t VirtualMemory::grow(std::size_t bytes) {
-  const CUmemAllocationProp memory = of_first_card();
+  const CUmemAllocationProp memory = memory_of(card_);
   CUmemGenericAllocationHandle handle = 0;
   CUresult result = calls_.create(&handle, bytes, &memory, 0);
   if (result != CUDA_SUCCESS) return error_of(result);

@@ -13,9 +13,9 @@ namespace satchel::kernels::cuda {
 
 class VirtualMemory {
  public:
-  // Reserves addresses for `bytes` on the first card, at least one step, without memory. Null if
+  // Reserves addresses for `bytes` on a card (as CUDA counts them), at least one step, without memory. Null if
   // the driver lacks these calls or refuses, or the card (a virtual one, say) cannot do it.
-  static std::unique_ptr<VirtualMemory> reserve(std::size_t bytes);
+  static std::unique_ptr<VirtualMemory> reserve(std::size_t bytes, int card);
   ~VirtualMemory();
   VirtualMemory(const VirtualMemory&) = delete;
   VirtualMemory& operator=(const VirtualMemory&) = delete;
@@ -40,12 +40,13 @@ class VirtualMemory {
     decltype(&::cuMemUnmap) unmap = nullptr;
     decltype(&::cuMemSetAccess) set_access = nullptr;
     bool find();
-    bool card_can() const;
+    bool card_can(int index) const;
   };
   VirtualMemory() = default;
 
   Calls calls_;
   CUdeviceptr at_ = 0;
+  int card_ = 0;
   std::size_t step_ = 0, capacity_ = 0, bytes_ = 0;
   std::vector<std::size_t> mapped_;  // bytes, one after the other
 };
