@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/attention/prefill_steps.h"
 #include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/primitives/block_copy.h"
 #include "kernels/cuda/primitives/shared_memory.h"
 
 namespace satchel::kernels::cuda {
@@ -117,17 +118,20 @@ struct PrefillBlock {
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
 __global__ void __launch_bounds__(kPrefillThreads, 2) attend_tiles(const RowsCall call) {
   using Block = PrefillBlock<kSteps, kHasValues, kHasPages>;
-  const RowsItem& item = call.items[blockIdx.y];
-  const LaneRows& rows = item.rows;
-  const auto n_rows = static_cast<unsigned>(item.n_rows());
+  const RowsItem& there = call.items[blockIdx.y];
+  const auto n_rows = static_cast<unsigned>(there.n_rows());
   const unsigned n_blocks = (n_rows + kRowsOfBlock - 1) / kRowsOfBlock, split = blockIdx.z;
-  if (blockIdx.x >= n_blocks || split >= item.n_splits) return;
+  if (blockIdx.x >= n_blocks || split >= there.n_splits) return;
+  auto& memory = shared_memory<typename Block::F::Memory>();
+  copy_for_block(memory.item, there);
+  const RowsItem& item = memory.item;
+  const LaneRows& rows = item.rows;
   // The last rows see most: they begin first.
   const unsigned first_row = (n_blocks - 1 - blockIdx.x) * kRowsOfBlock;
   const unsigned end_row = first_row + kRowsOfBlock < n_rows ? first_row + kRowsOfBlock : n_rows;
   const PositionRange of_block = {rows.positions[first_row / rows.n_group],
                                   rows.positions[(end_row - 1) / rows.n_group]};
-  Block block(call, item, of_block, first_row, shared_memory<typename Block::F::Memory>());
+  Block block(call, item, of_block, first_row, memory);
   const unsigned first_tile = item.first_tile + split * item.tiles_of_split;
   const unsigned all_tiles = item.first_tile + item.n_tiles;
   const unsigned end_tile =

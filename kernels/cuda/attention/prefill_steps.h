@@ -35,6 +35,7 @@ struct PrefillForm {
     std::int32_t positions[kKeys];
     float bias[kKeys];  // -infinity where no token lives
     Words4 queries[2 - kKept + (kKept == 2)][kPrefillWarps][kKept == 2 ? 1 : kSteps * kWarp];
+    RowsItem item;  // what the block works for
   };
 };
 

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/attention/query_rows.h"
 #include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/primitives/block_copy.h"
 #include "kernels/cuda/primitives/mma.h"
 #include "kernels/cuda/primitives/shared_memory.h"
 
@@ -27,9 +28,12 @@ struct Form {
     QueryColumn columns[kColumns];
     std::int32_t positions[kColumns];
   };
-  union Memory {
-    KeyMemory keys[kWarps];
-    QueryMemory queries[2];  // one is read while the other is filled
+  struct Memory {
+    union {
+      KeyMemory keys[kWarps];
+      QueryMemory queries[2];  // one is read while the other is filled
+    };
+    ScoreItem item;  // what the block works for
   };
   // Operand A: 16 · kTiles keys.
   struct Keys {
@@ -191,7 +195,8 @@ __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
   using F = Form<kSteps, kTiles, kParts>;
   auto& memory = shared_memory<typename F::Memory>();
   const KeyTile tile = call.tiles[blockIdx.x];
-  const ScoreItem& item = call.items[tile.item];
+  copy_for_block(memory.item, call.items[tile.item]);
+  const ScoreItem& item = memory.item;
   const TokenSource& source = call.sources[tile.source];
   const unsigned warp = threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
   const PositionRange range = positions_of(source, tile.first, kWarps * kTiles * 16);
