@@ -143,6 +143,7 @@ constexpr unsigned kBlocksAtOnce = (kSets == 1   ? kDim == 64 ? 5 : 6
 template <unsigned kSets, unsigned kDim>
 __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
     attend_splits(const AttendCall call) {
+  wait_for_launch_before();
   const AttendItem item = call.items[blockIdx.x];
   const unsigned split = call.first_split + blockIdx.y;
   if (split >= item.n_splits) return;

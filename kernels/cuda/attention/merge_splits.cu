@@ -8,6 +8,7 @@ constexpr unsigned kThreads = 128, kWarps = kThreads / kWarp;
 
 // A warp a row; the second index of the grid is the item.
 __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
+  wait_for_launch_before();
   const RowsItem& item = call.items[blockIdx.y];
   const LaneRows& rows = item.rows;
   const std::size_t n_rows = item.n_rows(), d = rows.head_dim;

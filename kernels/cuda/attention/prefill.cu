@@ -117,6 +117,7 @@ struct PrefillBlock {
 
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
 __global__ void __launch_bounds__(kPrefillThreads, 2) attend_tiles(const RowsCall call) {
+  wait_for_launch_before();
   using Block = PrefillBlock<kSteps, kHasValues, kHasPages>;
   const RowsItem& there = call.items[blockIdx.y];
   const auto n_rows = static_cast<unsigned>(there.n_rows());

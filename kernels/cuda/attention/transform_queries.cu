@@ -81,6 +81,7 @@ __device__ __forceinline__ void multiply_by_basis(const float* q, const float* f
 
 template <unsigned kSets>
 __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCall call) {
+  wait_for_launch_before();
   using Memory = TransformMemory<kSets>;
   constexpr unsigned kRows = Memory::kRows, kFirsts = Memory::kFirsts;
   const AttendItem& item = call.items[blockIdx.x];

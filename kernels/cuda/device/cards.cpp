@@ -56,13 +56,15 @@ bool lacks_kernels(cudaError_t error) {
 }
 
 // The card's free memory, if kernels run on it.
-Result<std::size_t> free_bytes(const Found& of, const Check& check) {
+Result<std::size_t> free_bytes(Found& of, const Check& check) {
   if (of.major * 10 + of.minor < kOldestCard)
     return refusal("GPU_OLD", of.text() +
                                   " is too old: Satchel needs Turing (7.5) or newer. Use the cpu "
                                   "backend.");
   SATCHEL_TRY(check(cudaSetDevice(of.card.index)));
-  const cudaError_t error = find_kernels();
+  int compiled_for = 0;
+  const cudaError_t error = find_kernels(compiled_for);
+  of.card.sets_up_early = of.major >= 9 && compiled_for >= 90;
   if (lacks_kernels(error)) {
     cudaGetLastError();
     return refusal("GPU_KERNELS", "This build has no kernels that run on " + of.text() +
@@ -86,7 +88,7 @@ Result<Card> choose_card(const Check& check) {
   const Found* best = nullptr;
   std::size_t most_free = 0;
   std::optional<std::pair<int, Error>> refused;  // of the first card that is
-  for (const Found& each : cards) {
+  for (Found& each : cards) {
     if (best != nullptr && most_free >= each.bytes / 4 * 3) continue;
     const Result<std::size_t> n_free = free_bytes(each, check);
     if (!n_free.ok()) {

@@ -15,6 +15,17 @@
 
 namespace satchel::kernels::cuda {
 
+// The first words of every kernel. On cards that can (sm_90 on), the next launch is set up while
+// this one runs, and waits here until this one's writes can be seen. A kernel that ended without
+// these words would let the next one go on before the one before it had ended.
+//   source  CUDA programming guide, "Programmatic Dependent Launch"; PTX ISA 8.5, griddepcontrol
+__device__ __forceinline__ void wait_for_launch_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 inline constexpr std::size_t kSharedByDefault =
     48 * 1024;  // more must be requested for each kernel
 
@@ -44,6 +55,7 @@ struct Launch {
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> arguments;
   std::size_t* shared_bytes_most;  // Queue::shared_bytes_of(kernel) if more must be requested
+  bool is_set_up_early;            // wait_for_launch_before()
 
   cudaError_t send(cudaStream_t stream) const {
     if (shape.shared_bytes > kSharedByDefault) {
@@ -58,6 +70,11 @@ struct Launch {
     config.blockDim = shape.block;
     config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = is_set_up_early ? 1 : 0;
     return std::apply(
         [&](const Parameters&... each) { return cudaLaunchKernelEx(&config, kernel, each...); },
         arguments);
@@ -96,7 +113,8 @@ cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters..
   std::size_t* const most = shape.shared_bytes > kSharedByDefault
                                 ? &queue.shared_bytes_of(reinterpret_cast<const void*>(kernel))
                                 : nullptr;
-  return queue.add(Launch<Parameters...>{shape, kernel, {arguments...}, most});
+  return queue.add(
+      Launch<Parameters...>{shape, kernel, {arguments...}, most, queue.sets_up_early()});
 }
 
 }  // namespace satchel::kernels::cuda

@@ -16,6 +16,7 @@ __device__ __forceinline__ Half to_half(float x) {
 
 // The second index of the grid is the item.
 __global__ void __launch_bounds__(kThreads) store_rows(const StoreArgs* items) {
+  wait_for_launch_before();
   const StoreArgs args = items[blockIdx.y];
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= args.n_rows * args.n_values) return;
@@ -36,6 +37,7 @@ __device__ void copy_word(const GatherArgs& args, std::size_t i) {
 }
 
 __global__ void __launch_bounds__(kThreads) gather_rows(const GatherArgs* items) {
+  wait_for_launch_before();
   const GatherArgs args = items[blockIdx.y];
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   const auto places = reinterpret_cast<std::uintptr_t>(args.from) |
@@ -49,6 +51,7 @@ __global__ void __launch_bounds__(kThreads) gather_rows(const GatherArgs* items)
 }
 
 __global__ void __launch_bounds__(kThreads) deliver_bytes(const Parcel* parcel) {
+  wait_for_launch_before();
   const Parcel args = *parcel;
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   const auto* from = reinterpret_cast<const std::byte*>(parcel + 1);
@@ -72,9 +75,11 @@ cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
   });
 }
 
-cudaError_t find_kernels() {
-  cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, deliver_bytes);
+cudaError_t find_kernels(int& compiled_for) {
+  cudaFuncAttributes attributes = {};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, deliver_bytes);
+  compiled_for = attributes.ptxVersion;
+  return error;
 }
 
 cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes) {

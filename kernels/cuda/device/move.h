@@ -25,6 +25,6 @@ struct alignas(16) Parcel {
 cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes);
 
 // Whether this build has kernels for the current card: else the error that a launch would give.
-cudaError_t find_kernels();
+cudaError_t find_kernels(int& compiled_for);
 
 }  // namespace satchel::kernels::cuda

@@ -78,12 +78,15 @@ class Queue {
   // refuses graphs does not change. Chosen.
   static constexpr unsigned kRefusalsMost = 16;
 
-  explicit Queue(cudaStream_t stream) : stream_(stream) {}
+  // sets_up_early: the card can set up a launch while the one before it runs (launch.h).
+  explicit Queue(cudaStream_t stream, bool sets_up_early = false)
+      : stream_(stream), sets_up_early_(sets_up_early) {}
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   cudaStream_t stream() const { return stream_; }
+  bool sets_up_early() const { return sets_up_early_; }
   template <class T>
   cudaError_t add(const T& what) {
     return add_work(WorkOf<T>(what));
@@ -121,6 +124,7 @@ class Queue {
   void remember();
 
   cudaStream_t stream_;
+  bool sets_up_early_;
   std::vector<std::unique_ptr<Step>> known_;  // most recent first
   // This step so far. Held: it is the first n_held_ works of known_[like_]. Sent: it is now_.
   bool is_sent_ = false;

@@ -133,6 +133,7 @@ __device__ __forceinline__ void transform_back_by_basis(const DecodeItem& item,
 
 // A block 32 tokens of an item's keys (y 0) or values.
 __global__ void __launch_bounds__(kThreads) unpack_slices(const DecodeItem* items) {
+  wait_for_launch_before();
   constexpr unsigned kSlices = kPageTokens / kUnpackTokens;
   const DecodeItem& item = items[blockIdx.x / kSlices];
   const bool is_k = blockIdx.y == 0;

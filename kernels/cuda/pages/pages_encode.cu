@@ -20,6 +20,7 @@ struct Place {
 };
 
 __global__ void __launch_bounds__(kThreads) begin_pages(const EncodeItem* items) {
+  wait_for_launch_before();
   const EncodeItem& item = items[blockIdx.x];
   auto* page = plane_of<uint4>(item.page, 0);
   for (unsigned i = threadIdx.x; i < item.plan.bytes / 16; i += kThreads) page[i] = {0, 0, 0, 0};
@@ -38,6 +39,7 @@ __global__ void __launch_bounds__(kThreads) begin_pages(const EncodeItem* items)
 __global__ void __launch_bounds__(kTransformThreads)
     transform_keys(const EncodeItem* items, unsigned n_slices, std::size_t work_of_item,
                    float* work, PageCounts* counts) {
+  wait_for_launch_before();
   const Place place(n_slices);
   const EncodeItem& item = items[place.item];
   const auto n_all = static_cast<unsigned>(item.exact.n_tokens);
@@ -233,6 +235,7 @@ __device__ __forceinline__ void put_codes(const Matrix& matrix, const Affine& af
 // A block a slice of an item's keys (y 0) or values.
 __global__ void __launch_bounds__(kThreads)
     pack_slices(const EncodeItem* items, const PackShape shape, float* work, PageCounts* counts) {
+  wait_for_launch_before();
   const Place place(shape.n_slices);
   const bool is_k = blockIdx.y == 0;
   Slice slice = slice_of(items[place.item], is_k, place.slice);

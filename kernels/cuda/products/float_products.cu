@@ -92,6 +92,7 @@ __device__ __forceinline__ void put_sums(const float (&sums)[kRows][kTokens],
 
 template <WeightType kType, unsigned kRows, unsigned kTokens>
 __global__ void __launch_bounds__(kThreads) multiply_rows(ProductGroup group, const float* x) {
+  wait_for_launch_before();
   constexpr unsigned kValues = kValuesOf<kType>;
   const ProductPart part = group.part_of(row_block());
   const unsigned n_in = group.n_in, thread = threadIdx.x % kWarp;

@@ -157,6 +157,7 @@ __device__ __forceinline__ void put_sums(const Sums& sums, const Place& place, u
 template <WeightType kType>
 __global__ void __launch_bounds__(kThreads, kBlocksBeside)
     gemm_kernel(ProductGroup group, Operands operands) {
+  wait_for_launch_before();
   const Place place(group, operands);
   const unsigned warp = threadIdx.x / kWarp, n_chunks = group.plan.n_chunks;
   const unsigned tile = warp % kWarpsOfTiles * kTilesOfWarp;

@@ -95,6 +95,7 @@ __global__ void __launch_bounds__(kThreads, kSets == 1 ? 4 : 2)
   // they take registers, and so a fourth block of a multiprocessor.
   ThreadChunk<kType> next;
   if (chunk < n_chunks) next.template load<Reads::once>(planes);
+  wait_for_launch_before();  // weights do not change: only tokens are waited for
   for (; chunk < n_chunks; chunk += kParts) {
     const ThreadChunk<kType> here = next;
     planes.template walk<kParts>();

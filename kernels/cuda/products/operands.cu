@@ -97,6 +97,7 @@ __device__ __forceinline__ Bytes bytes_of(const Four& four, float inverse) {
 template <class Source>
 __global__ void __launch_bounds__(kThreads)
     split_activations(Activations from, unsigned n_tokens, unsigned n_in, Operands out) {
+  wait_for_launch_before();
   constexpr unsigned kInfinity = 0x7f800000u;
   const unsigned token = blockIdx.x, n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
   const unsigned step = blockIdx.y * kStepsOfBlock + threadIdx.x / kThreadsOfStep;

@@ -60,6 +60,7 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
 template <class Read>
 __global__ void __launch_bounds__(kThreads)
     read_values(DeviceMatrix table, const std::int32_t* ids, float* out, Read read) {
+  wait_for_launch_before();
   const unsigned k = blockIdx.y * kThreads + threadIdx.x;
   if (k >= table.n_in) return;
   out[std::size_t{blockIdx.x} * table.n_in + k] =

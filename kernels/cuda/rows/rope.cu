@@ -12,6 +12,7 @@ constexpr unsigned kThreads = 128;
 __global__ void __launch_bounds__(kThreads)
     make_phases(const std::int32_t* positions, const double* frequencies, unsigned n_pairs,
                 float* rotation) {
+  wait_for_launch_before();
   const double position = positions[blockIdx.x];
   float* out = rotation + std::size_t{blockIdx.x} * n_pairs * 2;
   for (unsigned i = threadIdx.x; i < n_pairs; i += kThreads) {
@@ -37,6 +38,7 @@ struct RotatedHeads {
 // A thread a pair.
 __global__ void __launch_bounds__(kThreads) rotate(const RotatedHeads heads, const float* rotation,
                                                    std::size_t n, unsigned n_pairs, bool adjacent) {
+  wait_for_launch_before();
   const std::size_t at = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (at >= n) return;
   const unsigned of_token = heads.n_heads + heads.n_kv_heads;

@@ -12,6 +12,7 @@ constexpr unsigned kThreads = kRowThreads;
 __global__ void __launch_bounds__(kThreads)
     normalise_rows(const float* x, const float* gain, std::size_t width, float epsilon,
                    float* out) {
+  wait_for_launch_before();
   const float* row = x + blockIdx.x * width;
   const float factor = norm_factor(row, width, epsilon, shared_memory<BlockSums<kThreads>>());
   for (std::size_t i = threadIdx.x; i < width; i += kThreads)
@@ -58,6 +59,7 @@ struct ScaleFirst {
 
 template <class Each>
 __global__ void __launch_bounds__(kThreads) change_values(float* x, std::size_t n, Each each) {
+  wait_for_launch_before();
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < n) x[i] = each(x[i], i);
 }

@@ -12,6 +12,7 @@ constexpr unsigned kThreads = 128, kWarps = kThreads / kWarp;
 // A warp a key; the second index of the grid is the item.
 __global__ void __launch_bounds__(kThreads)
     weigh_keys(const KeyImportanceItem* items, const float* weights) {
+  wait_for_launch_before();
   const KeyImportanceItem item = items[blockIdx.y];
   const std::size_t token = std::size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   const unsigned thread = threadIdx.x % kWarp;

@@ -25,6 +25,7 @@ __device__ QueryColumn column_of(const ScoreItem& item, unsigned token, unsigned
 
 // A warp a set; the second index of the grid is the head of the group, the third the item.
 __global__ void __launch_bounds__(kThreads) split_queries(const ScoreItem* items) {
+  wait_for_launch_before();
   const ScoreItem& item = items[blockIdx.z];
   const LaneRows& rows = item.rows;
   const unsigned set = blockIdx.x * kWarps + threadIdx.x / kWarp, in_group = blockIdx.y;

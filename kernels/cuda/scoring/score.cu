@@ -192,6 +192,7 @@ __device__ void take_head(const ScoreItem& item, Found<kTiles>& found, Found<kTi
 
 template <unsigned kSteps, unsigned kTiles, unsigned kParts>
 __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
+  wait_for_launch_before();
   using F = Form<kSteps, kTiles, kParts>;
   auto& memory = shared_memory<typename F::Memory>();
   const KeyTile tile = call.tiles[blockIdx.x];

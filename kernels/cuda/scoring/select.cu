@@ -79,6 +79,7 @@ __device__ void emit_stretch(const SelectArgs& args, std::size_t begin, SelectMe
 }
 
 __global__ void __launch_bounds__(kThreads) select_largest(const SelectArgs* items) {
+  wait_for_launch_before();
   const SelectArgs args = items[blockIdx.x];
   if (args.keep == 0) return;
   auto& memory = shared_memory<SelectMemory>();
@@ -112,6 +113,7 @@ __device__ __forceinline__ Best better(const Best& a, const Best& b) {
 
 __global__ void __launch_bounds__(kThreads)
     choose_largest(const float* logits, std::size_t n, Choice* out) {
+  wait_for_launch_before();
   Best best{0.0f, -1, -1};
   for (std::size_t i = threadIdx.x; i < n; i += kThreads) {
     const float value = logits[i];
@@ -134,6 +136,7 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     take_values(const float* logits, const std::int32_t* indices, std::size_t n,
                 Backend::Ranked* out) {
+  wait_for_launch_before();
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < n) out[i] = {indices[i], logits[indices[i]]};
 }
