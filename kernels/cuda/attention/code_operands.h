@@ -140,6 +140,7 @@ __device__ __forceinline__ void multiply_codes(const CodeRows& rows, unsigned ro
   constexpr unsigned kCodeBits = kBits == 3 ? 2 : kBits;
   const unsigned t = threadIdx.x % 4, n = rows.n_entries;
   const unsigned words_of_row = (n * kCodeBits + 31) / 32, low_of_row = (n + 31) / 32;
+#pragma unroll 1
   for (unsigned first = 0; first < 16 * n_steps; first += kRowBlock) {
     const unsigned of_block = n - first < kRowBlock ? n - first : kRowBlock;
     const unsigned left = n_steps - first / 16;
@@ -163,6 +164,7 @@ __device__ __forceinline__ void multiply_codes(const CodeRows& rows, unsigned ro
     const uint2* b_here = b + first / 16 * Products<kSets>::kStepFragments;
     unsigned s = 0;
     if (of_block % 64 == 0) {
+#pragma unroll 1
       for (; s + 4 <= n_here; s += 4) {
         for (unsigned r = 0; r < 2; ++r) {
           load_four_steps<kBits>(codes[r], pair0 + 2 * s, words[r]);
@@ -175,6 +177,7 @@ __device__ __forceinline__ void multiply_codes(const CodeRows& rows, unsigned ro
         step(Step<3>(), at + 3 * Products<kSets>::kStepFragments);
       }
     }
+#pragma unroll 1
     for (; s < n_here; ++s) {
       for (unsigned r = 0; r < 2; ++r) {
         load_step<kBits>(codes[r], pair0 + 2 * s, words[r]);

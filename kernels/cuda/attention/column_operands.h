@@ -41,6 +41,7 @@ struct TilesAtOnce {
 
   __device__ unsigned n_groups() const {
     unsigned groups = 1;
+#pragma unroll 1
     while (groups * of_group < n) ++groups;
     return groups;
   }
@@ -70,6 +71,7 @@ __device__ __forceinline__ void make_columns(
     const TilesAtOnce& tiles, const ColumnsOfGroups<DecodeBlock<kSets, kDim>::kRows>& out,
     const Scales& scales) {
   constexpr unsigned kRows = DecodeBlock<kSets, kDim>::kRows;
+#pragma unroll 1
   for (unsigned job = block.warp; job < tiles.n_groups() * kRows; job += kAttendWarps) {
     const unsigned group = job / kRows, row = job % kRows;
     uint2* to = out.columns + (group * out.steps_of_group * kSets + row / kRowsOfSet) * kWarp;

@@ -126,6 +126,7 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
 
 // n_bytes, a multiple of 16, by the block.
 __device__ __forceinline__ void copy_plane(std::byte* to, const std::byte* from, unsigned n_bytes) {
+#pragma unroll 1
   for (unsigned at = threadIdx.x * 16; at < n_bytes; at += kAttendThreads * 16)
     copy_16_bytes_async(to + at, from + at);
 }
@@ -137,6 +138,7 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
   const unsigned per_row = n_bytes_padded / 16;  // of 16 bytes; a thread's are kAttendThreads apart
   const unsigned rows_on = kAttendThreads / per_row, on = kAttendThreads % per_row;
   unsigned row = threadIdx.x / per_row, i = threadIdx.x % per_row;
+#pragma unroll 1
   while (row < padded16(n_rows)) {
     std::byte* there = to + row * stride + i * 16;
     if (row < n_rows && i * 16 < n_bytes)
@@ -162,6 +164,7 @@ __device__ __forceinline__ void copy_half_rows(std::byte* to, const std::byte* f
 #pragma unroll 4
   for (; row < n_rows; row += kRowsOn, to += kRowsOn * kStride, from += kAttendThreads * 16)
     copy_16_bytes_async(to, from);
+#pragma unroll 1
   for (; row < padded16(n_rows); row += kRowsOn, to += kRowsOn * kStride)
     *reinterpret_cast<uint4*>(to) = uint4{0, 0, 0, 0};
 }
@@ -177,6 +180,7 @@ __device__ __forceinline__ void copy_mixed(const Unit& unit, unsigned head_dim, 
   // A quad's place is asked for once, by one thread of the warp that copies it.
   const unsigned warp = threadIdx.x / kWarp, of_thread = warp + thread * kAttendWarps;
   const unsigned place = of_thread < n_quads ? unit.quads[of_thread] : 0;
+#pragma unroll 1
   for (unsigned i = 0, q = warp; q < n_quads; ++i, q += kAttendWarps) {
     const unsigned quad = __shfl_sync(~0u, place, static_cast<int>(i));
     const unsigned at = 4 * (quad >> 4), bits = quad & 15;

@@ -18,7 +18,9 @@ template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void transform_rows(const DecodeBlock<kSets, kDim>& block, float* rows) {
   const AttendCall& call = block.call;
   const unsigned n_values = block.kRows * block.padded_dim;
+#pragma unroll 1
   for (unsigned distance = 1; distance < call.hadamard_block; distance *= 2) {
+#pragma unroll 1
     for (unsigned i = threadIdx.x; i < n_values / 2; i += kAttendThreads) {
       const unsigned within = i & (distance - 1);
       float* first = rows + 2 * (i - within) + within;
@@ -28,6 +30,7 @@ __device__ __forceinline__ void transform_rows(const DecodeBlock<kSets, kDim>& b
     }
     __syncthreads();
   }
+#pragma unroll 1
   for (unsigned i = threadIdx.x; i < n_values; i += kAttendThreads) rows[i] *= call.transform_norm;
   __syncthreads();
 }
@@ -42,6 +45,7 @@ struct RotationPairs {
 };
 __device__ __forceinline__ void rotate_back(const RotationPairs& pairs, std::int32_t by,
                                             float* rows, unsigned n_rows, unsigned stride) {
+#pragma unroll 1
   for (unsigned i = threadIdx.x; i < n_rows * pairs.n_pairs; i += kAttendThreads) {
     const unsigned row = i / pairs.n_pairs, pair = i % pairs.n_pairs;
     const double rotations = -static_cast<double>(by) * (pairs.rotations[pair] * pairs.unit);
@@ -80,6 +84,7 @@ __device__ __forceinline__ void set_queries(const DecodeBlock<kSets, kDim>& bloc
   if (query >= kQueryInBasis)
     in_basis =
         call.basis_queries + std::size_t{query - kQueryInBasis} * block.kRows * block.head_dim;
+#pragma unroll 1
   for (unsigned i = threadIdx.x; i < block.kRows * block.padded_dim; i += kAttendThreads) {
     const unsigned row = i / block.padded_dim, c = i % block.padded_dim;
     block.memory.q[i] = in_basis == nullptr  ? query_value(call, block.item, row, c)

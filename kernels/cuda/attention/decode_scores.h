@@ -63,6 +63,7 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
   const DecodeOperand& keys = unit.k_operand;
   const std::byte* part = block.key_part + kPlacesBytes;
   const unsigned n_steps = block.padded_dim / 16;
+#pragma unroll 1
   for (unsigned i = block.warp; i < tiles.n; i += kAttendWarps) {
     const unsigned first_token = (tiles.first + i) * 16;
     const unsigned group = tiles.group_of<DecodeBlock<kSets, kDim>::kGroups>(i);
@@ -127,6 +128,7 @@ template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void weigh(const DecodeBlock<kSets, kDim>& block, unsigned n_padded) {
   auto& memory = block.memory;
   const unsigned thread = block.thread;
+#pragma unroll 1
   for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
     constexpr unsigned kOfThread = kUnitTokens / kWarp;
     float *const weights = memory.weights[row] + thread, x[kOfThread];

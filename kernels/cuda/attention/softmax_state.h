@@ -33,14 +33,17 @@ __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
   const AttendCall& call = block.call;
   const unsigned head_dim = block.head_dim, thread = block.thread, n_splits = block.item.n_splits;
   const std::size_t stride = partial_floats(kRows, head_dim);
+#pragma unroll 1
   for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
     const float* mosts = partials + std::size_t{kRows} * head_dim + row;
     float most = -INFINITY, sum = 0;
+#pragma unroll 1
     for (unsigned p = thread; p < n_splits; p += kWarp) most = fmaxf(most, mosts[p * stride]);
     most = warp_max(most);
     const auto weight = [&](unsigned p) {
       return most == -INFINITY ? 0.0f : exp2f(mosts[p * stride] - most);
     };
+#pragma unroll 1
     for (unsigned p = thread; p < n_splits; p += kWarp)
       sum += weight(p) * mosts[p * stride + kRows];
     sum = warp_sum(sum);
@@ -49,7 +52,7 @@ __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
     for (unsigned c = thread * 4; c < head_dim; c += kWarp * 4) {
       const float* from = partials + std::size_t{row} * head_dim + c;
       float4 all = {0, 0, 0, 0};
-#pragma unroll 8
+#pragma unroll 4
       for (unsigned p = 0; p < n_splits; ++p) {
         const float4 x = *reinterpret_cast<const float4*>(from + p * stride);
         const float w = weight(p);

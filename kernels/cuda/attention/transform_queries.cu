@@ -64,6 +64,9 @@ __device__ __forceinline__ void rotate_rows(const AttendCall& call, const Attend
 template <unsigned kRows>
 __device__ __forceinline__ void multiply_by_basis(const float* q, const float* from, unsigned d,
                                                   unsigned channel, float (&sums)[kRows]) {
+  // Many loads at once: a block is alone on its multiprocessor, and nothing else hides how long the
+  // matrix takes to come.
+#pragma unroll 8
   for (unsigned i = 0; i < d; i += 4) {
     float column[4];
 #pragma unroll
