@@ -161,8 +161,8 @@ struct Machine {
     cudaError_t kernels = cudaSuccess;                  // what it says when it is asked for one
     std::size_t bytes = kDeviceBytes, taken_bytes = 0;  // of memory; and by other programs
   };
-  // All have the executor's memory and run its kernels. A stream is the card's that was the
-  // thread's current one when it was made; what is queued on it by a thread with another is refused.
+  // All have the executor's memory and run its kernels. A stream belongs to the card that was the
+  // thread's current one when it was made; a thread with another is refused.
   std::vector<Card> cards = std::vector<Card>(1);
   // That a block may ask for, at most kSharedBytesMax (block.h): of sm_86, 89 and 120, so that what
   // has less room than the largest cards is run too.

@@ -22,7 +22,8 @@ struct Card {
   bool sets_up_early = false;  // and so do the kernels built for it: launch.h
 };
 
-// check: Device::check(), for the errors of calls. The calling thread's card is then the chosen one.
+// check: Device::check(), for the errors of calls. The calling thread's current card is then the
+// chosen one.
 Result<Card> choose_card(const std::function<Result<void>(cudaError_t)>& check);
 
 }  // namespace satchel::kernels::cuda

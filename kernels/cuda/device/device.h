@@ -1,8 +1,8 @@
 // Device: the card with its single stream and its memory, and the mapping of CUDA errors.
 //   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (missing or too
 //            old), GPU_CALL (a call failed, the next may work), GPU_LOST (the card or a kernel
-//            failed), and those of choosing a card (cards.h). After GPU_LOST nothing works in this process any more: every call returns it
-//            again, without calling the driver.
+//            failed), and those of choosing a card (cards.h). After GPU_LOST nothing works in this
+//            process any more: every call returns it again, without calling the driver.
 //   threads  one call at a time, as the Backend, from any thread: CUDA keeps for each which card is
 //            current, so whoever calls sets it
 #pragma once

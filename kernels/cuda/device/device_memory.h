@@ -20,7 +20,8 @@ namespace satchel::kernels::cuda {
 
 class DeviceMemory {
  public:
-  // Of the current card, which is `card`. limit 0: nearly all of its memory, as far as other programs leave it.
+  // Of the current card, which is `card`. limit 0: nearly all of its memory, as far as other
+  // programs leave it.
   static std::unique_ptr<DeviceMemory> open(std::size_t limit, int card, cudaError_t& error);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;

@@ -13,8 +13,9 @@ namespace satchel::kernels::cuda {
 
 class VirtualMemory {
  public:
-  // Reserves addresses for `bytes` on a card (as CUDA counts them), at least one step, without memory. Null if
-  // the driver lacks these calls or refuses, or the card (a virtual one, say) cannot do it.
+  // Reserves addresses for `bytes` on a card (as CUDA counts them), at least one step, without
+  // memory. Null if the driver lacks these calls or refuses, or the card (a virtual one, say)
+  // cannot do it.
   static std::unique_ptr<VirtualMemory> reserve(std::size_t bytes, int card);
   ~VirtualMemory();
   VirtualMemory(const VirtualMemory&) = delete;

@@ -1,6 +1,6 @@
 // Products with one weight type and one input that share a launch: maps a CUDA block to its
 // product. If there are several token blocks they are the grid's x, so that concurrent CUDA blocks
-// read the same weights; blocks of rows then go on in z where y has no room for them. For .cu files.
+// read the same weights; blocks of rows are y, and go on in z where y has no room. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
