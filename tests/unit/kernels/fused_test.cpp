@@ -91,7 +91,9 @@ TEST_P(EveryFusion, added_to_what_is_there_gives_the_bytes_of_the_single_operati
         auto want = random_values(n * kOut, 4), got = want;
         std::vector<float> work(n * kOut);
         ASSERT_TRUE(backend().matmul(of, from.data(), n, work.data()).ok());
-        if (has_bias) ASSERT_TRUE(backend().add_row(work.data(), bias.data(), n, kOut).ok());
+        if (has_bias) {
+          ASSERT_TRUE(backend().add_row(work.data(), bias.data(), n, kOut).ok());
+        }
         ASSERT_TRUE(backend().add(want.data(), work.data(), n * kOut).ok());
         const Backend::Projection projection{
             .weight = &of, .out = work.data(), .bias = has_bias ? bias.data() : nullptr};
