@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
@@ -51,8 +52,9 @@ std::string lowered_words(const std::string& text) {
   // One separator a word, and some letters grow from two bytes to three.
   std::string out(2 * text.size() + 1, '\0');
   PCRE2_SIZE size = out.size();
+  static const WordPattern word = compile_word();  // takes longer than most texts
   const int n_words =
-      pcre2_substitute(compile_word().get(), units(text), text.size(), 0,
+      pcre2_substitute(word.get(), units(text), text.size(), 0,
                        PCRE2_NO_UTF_CHECK | PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_EXTENDED |
                            PCRE2_SUBSTITUTE_REPLACEMENT_ONLY,
                        nullptr, nullptr, units(kLowered), kLowered.size(),
@@ -63,9 +65,34 @@ std::string lowered_words(const std::string& text) {
   return out;
 }
 
+bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
+
+bool is_ascii_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+char lowered(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// What the pattern finds there, many times as fast.
+void for_each_ascii_word(std::string_view text, const std::function<void(std::string_view)>& word) {
+  std::string run;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), is_ascii_word);
+    run.resize(static_cast<std::size_t>(end - at));
+    std::transform(at, end, run.begin(), lowered);
+    if (!run.empty()) word(run);
+    at = std::find_if(end, text.end(), is_ascii_word);
+  }
+}
+
 }  // namespace
 
 void for_each_word(std::string_view text, const std::function<void(std::string_view)>& word) {
+  if (std::ranges::all_of(text, is_ascii)) return for_each_ascii_word(text, word);
   std::string valid;
   append_utf8(text, valid);
   const std::string words = lowered_words(valid);

@@ -40,6 +40,16 @@ TEST(Words, letters_and_digits_make_words_and_all_else_separates) {
   EXPECT_THAT(words(" \t\r\n — … !?"), IsEmpty());
 }
 
+TEST(Words, ascii_text_has_the_words_that_it_has_beside_other_letters) {
+  for (int c = 0; c < 0x80; ++c) {
+    const std::string text = std::string("Ab") + static_cast<char>(c) + "Yz";
+    std::vector<std::string> beside = words(text + " é");
+    ASSERT_FALSE(beside.empty());
+    beside.pop_back();
+    EXPECT_EQ(words(text), beside) << c;
+  }
+}
+
 TEST(Words, case_is_lowered_beyond_ascii) {
   EXPECT_THAT(words("ÄRGER ŁÓDŹ ΑΘΉΝΑ МОСКВА ԲԱՐԵՎ"),
               ElementsAre("ärger", "łódź", "αθήνα", "москва", "բարեվ"));
