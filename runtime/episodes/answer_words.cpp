@@ -48,17 +48,24 @@ std::size_t n_common(const Words& some, const Words& others) {
       std::ranges::count_if(some, [&](const std::string& word) { return others.contains(word); }));
 }
 
+// Of the words looked for, those that a text has.
 struct Held {
   Words words;
-  std::vector<Words> sentences;
+  std::vector<Words> sentences;  // that have some
 };
 
-Held held_in(std::string_view text) {
-  Held held{.words = words_of(text), .sentences = {}};
+Held held_in(std::string_view text, const Words& looked_for) {
+  Held held;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(".!?\n"), text.size() - 1) + 1;
-    held.sentences.push_back(words_of(text.substr(0, end)));
+    Words sentence;
+    for_each_word(text.substr(0, end), [&](std::string_view word) {
+      if (looked_for.contains(word)) sentence.emplace(word);
+    });
     text.remove_prefix(end);
+    if (sentence.empty()) continue;
+    held.words.insert(sentence.begin(), sentence.end());
+    held.sentences.push_back(std::move(sentence));
   }
   return held;
 }
@@ -93,8 +100,11 @@ std::vector<std::size_t> texts_quoted(const Answered& answered, std::span<const 
   Words own = telling_of(answered.answer, tokenizer);
   const Words asked = words_of(answered.question), topic = telling_of(answered.question, tokenizer);
   std::erase_if(own, [&](const std::string& word) { return asked.contains(word); });
+  if (own.empty()) return {};
+  Words looked_for = own;
+  looked_for.insert(topic.begin(), topic.end());
   std::vector<Held> held;
-  for (const std::string& text : texts) held.push_back(held_in(text));
+  for (const std::string& text : texts) held.push_back(held_in(text, looked_for));
   std::vector<std::size_t> quoted;
   for (std::size_t n_least = (own.size() + 2) / 3; !own.empty();) {
     std::pair<std::size_t, std::size_t> best;  // own words, the question's
