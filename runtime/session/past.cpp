@@ -282,7 +282,6 @@ void Past::forget_from(std::size_t first) {
   indexed_.clear();
   named_.clear();
   missing_.clear();
-  guide_.forget();
   if (parts_.cache.is_lost()) return;
   std::vector<IndexRange> gone = episodes();
   std::erase_if(gone, [&](const IndexRange& episode) { return episode.end <= first; });

@@ -29,7 +29,6 @@
 #include "kernels/base/index_range.h"
 #include "runtime/episodes/word_index.h"
 #include "runtime/prefill/pack.h"
-#include "runtime/session/attention_guide.h"
 #include "runtime/session/chat_parts.h"
 #include "runtime/session/resting_episodes.h"
 #include "runtime/session/session.h"
@@ -45,9 +44,6 @@ inline constexpr std::size_t kRecentTurns = 2;
 // attention of a general model (docs/benchmarks/2026-11-beyond-context.md).
 inline constexpr std::size_t kEpisodesSeen = 4;
 
-// Where words do not tell, so many are looked at. Chosen: each costs a pass over the question.
-inline constexpr std::size_t kEpisodesGuided = 12;
-
 // The journal's note of what was chosen for a chat, and what it says.
 inline constexpr std::string_view kBeyondNote = "beyond_context";
 std::string_view beyond_name(BeyondContext beyond);
@@ -56,7 +52,7 @@ class Past {
  public:
   // chosen: none: as the recipe has it
   Past(const ChatParts& parts, std::optional<BeyondContext> chosen)
-      : parts_(parts), chosen_(chosen), resting_(parts), guide_(parts) {}
+      : parts_(parts), chosen_(chosen), resting_(parts) {}
 
   // Whether the chat goes on beyond the context.
   BeyondContext beyond() const;
@@ -166,12 +162,7 @@ class Past {
   std::size_t zone(std::size_t n_question) const;
   void index_words();
   std::vector<std::size_t> ranked(std::span<const TokenId> question) const;
-  Result<std::vector<std::size_t>> order_for(std::span<const TokenId> question,
-                                             const RepeatScript& script,
-                                             const std::stop_token& stop);
-  Result<std::vector<std::size_t>> guided(std::vector<std::size_t> order,
-                                          std::span<const TokenId> question,
-                                          const RepeatScript& script, const std::stop_token& stop);
+  std::vector<std::size_t> newest() const;
   std::vector<std::string> question_words(std::span<const TokenId> question) const;
   std::string text_of(const IndexRange& range) const;
 
@@ -185,7 +176,6 @@ class Past {
   std::vector<std::size_t> missing_ = {};  // chosen, and at rest for want of memory
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
   RestingEpisodes resting_;
-  AttentionGuide guide_;
   std::map<std::size_t, std::size_t> seen_at_ = {};  // by first token: tokens of the chat then
 };
 

@@ -1,10 +1,8 @@
-// Which episodes an answer sees: by the question's words, by its attention, or as they were named.
+// Which episodes an answer sees: by the question's words, or as they were named.
 #include "runtime/session/past.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "runtime/episodes/answer_words.h"
@@ -14,8 +12,6 @@ namespace {
 
 // An episode must match the words so well, compared with the best.
 constexpr double kWordShare = 0.5;
-// Likewise what the question attends to.
-constexpr double kWeightShare = 0.5;
 
 // A long episode is seen in so many rows at most, side by side with itself.
 constexpr std::size_t kRowsMost = 2;
@@ -36,9 +32,7 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
       question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
   were_named_ = !order.empty();
   missing_.clear();
-  if (order.empty()) {
-    SATCHEL_TRY_ASSIGN(order, order_for(question, script, stop));
-  }
+  if (order.empty()) order = is_chosen_by_words_ ? ranked(question) : newest();
   for (const std::size_t i : order)
     if (chosen.size() < n_most && all[i].size() <= kRowsMost * n_zone) chosen.push_back(i);
   std::ranges::sort(chosen);
@@ -110,49 +104,11 @@ std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) const {
   return order;
 }
 
-// By words; where more match than an answer sees, or none does, by attention. Nobody waits for text
-// to be read only so that it can be looked at.
-Result<std::vector<std::size_t>> Past::order_for(std::span<const TokenId> question,
-                                                 const RepeatScript& script,
-                                                 const std::stop_token& stop) {
+// Nobody waits for text to be read that may have nothing to do with the question.
+std::vector<std::size_t> Past::newest() const {
   std::vector<std::size_t> order;
-  if (is_chosen_by_words_) order = ranked(question);
-  const auto waits = [this](std::size_t i) { return is_unread(indexed_[i]); };
-  if (!order.empty() && (order.size() <= kEpisodesSeen || std::ranges::any_of(order, waits)))
-    return order;
-  if (order.empty())  // the newest first
-    for (std::size_t i = indexed_.size(); i > 0; --i)
-      if (!waits(i - 1)) order.push_back(i - 1);
-  return guided(std::move(order), question, script, stop);
-}
-
-// Of the first, those that the question attends to, as far as nearly as much as to one. Where there
-// is no memory to look, they stay in their order.
-Result<std::vector<std::size_t>> Past::guided(std::vector<std::size_t> order,
-                                              std::span<const TokenId> question,
-                                              const RepeatScript& script,
-                                              const std::stop_token& stop) {
-  const std::vector<IndexRange> all = episodes();
-  order.resize(std::min(order.size(), kEpisodesGuided));
-  SATCHEL_TRY(show_near());  // the others may rest
-  for (const std::size_t i : order) SATCHEL_TRY(bring_back(all[i], script, stop));
-  if (order.empty() || std::ranges::any_of(order, [&](std::size_t i) { return rests(all[i]); }))
-    return order;
-  std::vector<IndexRange> looked_at;
-  for (const std::size_t i : order) looked_at.push_back(all[i]);
-  const auto show = [&](kvcache::Cache& fork, const IndexRange* episode) -> Result<void> {
-    if (episode != nullptr) return show_alone(fork, *episode, question.size());
-    return fork.edit().set_reach(reach_of(fork.n_tokens(), {}, 0));
-  };
-  const Result<std::vector<double>> found = guide_.weigh(question, looked_at, show, stop);
-  if (!found.ok() && found.error().kind == ErrorKind::out_of_memory) return order;
-  SATCHEL_TRY(found);
-  std::map<std::size_t, double> weight;
-  for (std::size_t i = 0; i < order.size(); ++i) weight[order[i]] = (*found)[i];
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return weight[i]; });
-  std::erase_if(order, [&, first = order.front()](std::size_t i) {
-    return i != first && weight[i] < kWeightShare * weight[first];
-  });
+  for (std::size_t i = indexed_.size(); i > 0; --i)
+    if (!is_unread(indexed_[i - 1])) order.push_back(i - 1);
   return order;
 }
 

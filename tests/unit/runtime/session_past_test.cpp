@@ -199,6 +199,21 @@ TEST_F(SessionPast, a_chat_of_many_short_turns_goes_on) {
   expect_journal_holds(*session);
 }
 
+// What an answer costs must not grow with the chat.
+TEST_F(SessionPast, an_answer_sees_as_many_parts_whether_all_share_its_words_or_none_does) {
+  const auto session = open_beyond("satchel");
+  for (std::size_t i = 0; session->episodes().size() < 2 * kEpisodesSeen; ++i)
+    ask(*session, remark(i), 4);
+  const SeenEpisodes all_share = ask(*session, "Where is the brass bell?", 4).episodes;
+  EXPECT_TRUE(all_share.by_words);
+  EXPECT_EQ(all_share.seen.size(), kEpisodesSeen);
+  const SeenEpisodes none_shares = ask(*session, "What is this all about?", 4).episodes;
+  EXPECT_FALSE(none_shares.by_words);
+  std::vector<std::size_t> newest;
+  for (std::size_t i = kEpisodesSeen; i > 0; --i) newest.push_back(none_shares.n_all - i);
+  EXPECT_EQ(none_shares.seen, newest);
+}
+
 TEST_F(SessionPast, an_exact_chat_ends_with_the_context_unless_it_is_asked_to_go_on) {
   const auto session = open("full");
   EXPECT_EQ(session->beyond(), BeyondContext::ends);
