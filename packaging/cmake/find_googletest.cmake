@@ -1,5 +1,5 @@
-# GoogleTest: the libraries of a package, or its sources, where a machine has only these (Debian's package googletest; the
-# folder that tests/gpu/pack-needs.sh makes). GOOGLETEST_SOURCES names them.
+# GoogleTest: the libraries of a package, or its sources, where a machine has only these (Debian's package googletest).
+# GOOGLETEST_SOURCES names them.
 find_package(GTest QUIET)
 if(NOT TARGET GTest::gmock)
   find_path(GOOGLETEST_SOURCES googlemock/CMakeLists.txt PATHS /usr/src PATH_SUFFIXES src/googletest googletest NO_CACHE)

@@ -1,7 +1,6 @@
 #include "kernels/cuda/device/device.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -79,8 +78,7 @@ Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
   device->name_ = card.name;
   device->shared_bytes_max_ = card.shared_bytes_max;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
-  device->queue_ = std::make_unique<Queue>(
-      device->stream_, card.sets_up_early && std::getenv("SATCHEL_LATE") == nullptr);
+  device->queue_ = std::make_unique<Queue>(device->stream_, card.sets_up_early);
   device->transfers_ = std::make_unique<Transfers>(device->stream_);
   cudaError_t error = cudaSuccess;
   device->memory_ = DeviceMemory::open(memory_limit, card.index, error);
