@@ -1,5 +1,6 @@
-// bench_gpu [--backend NAME] [--small] [--tokens N --tier NAME] [PART …]: what a backend's operations reach,
-// a line of JSON each. Parts: decode, prefill, cache, weights; all of them where none is named.
+// bench_gpu [--backend NAME] [--small] [--tokens N --tier NAME] [PART …]: what a backend's
+// operations reach, a line of JSON each. Parts: decode, prefill, cache, weights; all of them where
+// none is named.
 // tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
 //   --tokens   decode attention over so many tokens of one tier ("4 bits") alone, for a profiler

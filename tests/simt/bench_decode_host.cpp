@@ -1,6 +1,6 @@
-// The host's time for a token, with a driver that does nothing: a model with the layers and heads of
-// an 8B, narrow, on the cuda backend over the executor's runtime API. Left out: what a driver takes
-// to launch a graph, and logits, which here are few.
+// The host's time for a token, with a driver that does nothing: a model with the layers and heads
+// of an 8B, narrow, on the cuda backend over the executor's runtime API. Left out: what a driver
+// takes to launch a graph, and logits, which here are few.
 //   bench_decode_host [LAYERS [KV_HEADS [STEPS]]]
 #include <algorithm>
 #include <chrono>

@@ -64,8 +64,8 @@ struct AttendCall {
   unsigned hadamard_block = 1;
   const unsigned* decoded_places = nullptr;
   const float* decoded = nullptr;  // [place][K, V][kPageTokens, head_dim]
-  // Queries in the bases of pages' keys, by transform_queries(): page p of an item finds its rows at
-  // place basis_places[first_basis_place + p].
+  // Queries in the bases of pages' keys, by transform_queries(): page p of an item finds its rows
+  // at place basis_places[first_basis_place + p].
   unsigned* basis_places = nullptr;
   float* basis_queries = nullptr;              // [place][n_sets * kRowsOfSet, head_dim]
   float* partials = nullptr;                   // [partial][partial_floats()]

@@ -13,8 +13,8 @@ bool same(const std::unique_ptr<const Work>& a, const std::unique_ptr<const Work
   return a->same_as(*b);
 }
 
-// All copies of arguments of a step as one: from the first to the end of the last. Between them lies
-// only padding.
+// All copies of arguments of a step as one: from the first to the end of the last. Between them
+// lies only padding.
 RingCopy whole_stretch(std::span<const std::unique_ptr<const Work>> works) {
   RingCopy all;
   for (const auto& work : works) {

@@ -25,8 +25,8 @@
 namespace satchel::kernels::cuda {
 
 // A copy of arguments from pinned memory, which the host has written before the step ends. The
-// copies of a step are one stretch, in order, and each place is used once (asserted), so that all of
-// it can be copied before the step's first kernel.
+// copies of a step are one stretch, in order, and each place is used once (asserted), so that all
+// of it can be copied before the step's first kernel.
 struct RingCopy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;

@@ -67,8 +67,8 @@ Result<float*> take_workspace(const OpContext& at, const LaneSources& lanes, con
   place(workspace);
   return reinterpret_cast<float*>(workspace + n_bytes);
 }
-// Queues the rotations of the pages' shifts. shifts, frequencies: those of `lanes` in device memory;
-// rotations [n_pairs()][2].
+// Queues the rotations of the pages' shifts. shifts, frequencies: those of `lanes` in device
+// memory; rotations [n_pairs()][2].
 Result<void> make_rotations(const OpContext& at, const LaneSources& lanes,
                             const std::int32_t* shifts, const double* frequencies,
                             float* rotations);

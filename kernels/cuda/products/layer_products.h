@@ -2,7 +2,8 @@
 // operands once, fused with the norm or gate. Products with one weight type are one launch, which
 // also adds biases and the existing output.
 //   launches  project 1 + 1; norm_project 1 + 1; add_projection 1 + 1; feed_forward 2 + 2; one more
-//             per additional weight type. Weights without tiles need no operands, but still a norm or gate launch.
+//             per additional weight type. Weights without tiles need no operands, but still a norm
+//             or gate launch.
 //   owns      memory for one set of operands, which grows to the need of the largest call so far
 #pragma once
 
