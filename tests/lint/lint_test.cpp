@@ -341,17 +341,16 @@ TEST(Words, every_qt_connection_has_a_context_object) {
 // (kernels/cuda/device/launch.h).
 TEST(Kernels, of_a_card_wait_for_the_launch_before) {
   const std::regex kernel(R"(__global__[^{;]*\{)");
-  constexpr std::size_t kNear = 1200;  // characters of a kernel's beginning
   std::size_t n = 0;
   for (const Source& source : sources()) {
     if (!begins(source.path, "kernels/cuda/") || !source.path.ends_with(".cu")) continue;
     for (std::sregex_iterator each(source.text.begin(), source.text.end(), kernel), end;
-         each != end; ++each, ++n)
-      EXPECT_NE(
-          source.text.substr(static_cast<std::size_t>(each->position() + each->length()), kNear)
-              .find("wait_for_launch_before();"),
-          std::string::npos)
+         each != end; ++each, ++n) {
+      const auto begin = static_cast<std::size_t>(each->position() + each->length());
+      const std::string body = source.text.substr(begin, source.text.find("\n}\n", begin) - begin);
+      EXPECT_NE(body.find("wait_for_launch_before();"), std::string::npos)
           << source.path << ": " << each->str();
+    }
   }
   EXPECT_GT(n, 20u);
 }
