@@ -75,7 +75,7 @@ TEST_F(DeviceFails, once_in_a_joint_step_and_every_chat_gets_its_answer) {
   const auto whole = alone();
   std::size_t n_went_on = 0;
   bool has_failed = true;
-  for (std::size_t n = 0; has_failed; n += 17) {
+  for (std::size_t n = 0; has_failed; n += 11) {
     make_chats();
     const auto reports = answer([&] { with_.failing->fail_at(n); });
     has_failed = with_.failing->has_failed();
@@ -98,7 +98,7 @@ TEST_F(DeviceFails, once_in_a_joint_step_and_every_chat_gets_its_answer) {
 
 TEST_F(DeviceFails, for_good_and_every_chat_keeps_its_words_and_goes_on_when_it_is_back) {
   const auto whole = alone();
-  for (const std::size_t n : {0u, 40u, 100u}) {
+  for (const std::size_t n : {0u, 30u, 60u}) {
     make_chats();
     const auto reports = answer([&] { with_.failing->fail_from(n); });
     ASSERT_TRUE(with_.failing->has_failed());
