@@ -90,7 +90,7 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
   constexpr unsigned kGroups = DecodeBlock<kSets, kDim>::kGroups;
   const DecodeOperand& keys = unit.k_operand;
   const unsigned n_tiles = padded16(slice.n) / 16;
-  const unsigned of_group = keys.form == Form::codes ? keys.of_group : n_tiles;
+  const unsigned of_group = keys.of_group != 0 ? keys.of_group : n_tiles;
   TilesAtOnce tiles{of_group};
   for (; tiles.first < n_tiles; tiles.first += kGroups * of_group, tiles.first_group += kGroups) {
     const unsigned left = n_tiles - tiles.first, most = kGroups * of_group;

@@ -33,7 +33,7 @@ struct Outputs {
     const DecodeOperand& values = unit.v_operand;
     are_nothing = false;
     const unsigned n_tiles = block.padded_dim / 16;
-    const unsigned of_group = values.form == Form::codes ? values.of_group : n_tiles;
+    const unsigned of_group = values.of_group != 0 ? values.of_group : n_tiles;
     TilesAtOnce tiles{of_group};
     for (; tiles.first < n_tiles;
          tiles.first += Block::kGroups * of_group, tiles.first_group += Block::kGroups) {
