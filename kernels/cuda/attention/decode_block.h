@@ -97,7 +97,8 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     out.k_operand = of_lane.k;
     out.v_operand = of_lane.v;
     out.capacity = plan.capacity;
-    out.slice_tokens = of_lane.slice_tokens;
+    // A plan that never came must not keep a block for ever.
+    out.slice_tokens = of_lane.slice_tokens < 16 ? 16 : of_lane.slice_tokens;
     out.k = out.v = page.bytes;
     if (!of_lane.has_kernel) {
       const unsigned place = call.decoded_places[item.first_place + index - item.first_page];
