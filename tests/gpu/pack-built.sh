@@ -10,8 +10,9 @@ case "${1:-}" in "" | -h | --help) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]
 build=$1 to=$2
 programs=(test_kernels test_gpu test_kvcache test_runtime bench_gpu bench_gpu_model read_bandwidth satchel)
 
-rm -rf "$to" && mkdir -p "$to"/{bin,lib/satchel}
+mkdir -p "$to"/{bin,lib/satchel}
 for program in "${programs[@]}"; do
+  rm -f "$to/bin/$program"  # one of before would be taken for this one's
   if [ -x "$build/bin/$program" ]; then strip -o "$to/bin/$program" "$build/bin/$program"
   else echo "pack-built: $program was not built; its steps will fail" >&2; fi
 done

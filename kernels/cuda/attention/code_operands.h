@@ -224,42 +224,31 @@ struct TokenRows {
   }
 };
 
-// 16 tokens from first_token on; channels 0 to 16 · n_steps - 1.
-template <unsigned kSets>
-__device__ __forceinline__ void multiply_half_keys(const TokenRows& rows, unsigned first_token,
-                                                   unsigned n_steps, const uint2* b,
-                                                   Products<kSets>& out) {
-  const unsigned thread = threadIdx.x % kWarp;
-  const std::byte* row = rows.half(first_token + thread % 16, thread / 16 * 8);
+// 16 rows of A from `first` on, tokens of keys or channels of values, times the operand.
+template <bool kIsK, unsigned kSets>
+__device__ __forceinline__ void multiply_halves(const TokenRows& rows, unsigned first,
+                                                unsigned n_steps, const uint2* b,
+                                                Products<kSets>& out) {
+  const unsigned thread = threadIdx.x % kWarp, high = thread / 16 * 8;
+  const std::byte* row = kIsK ? rows.half(first + thread % 16, high)
+                              : rows.half(thread % 8 + high, first + thread / 8 % 2 * 8);
+  const unsigned of_step = 16 * (kIsK ? 2 : rows.stride);
 #pragma unroll 4
-  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments, row += 32) {
+  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments, row += of_step) {
     std::uint32_t a[4];
-    load_matrices<false>(row, a);
+    load_matrices<!kIsK>(row, a);
     out.add(a, b);
   }
 }
-// 16 channels from first_channel on; tokens 0 to 16 · n_steps - 1.
-template <unsigned kSets>
-__device__ __forceinline__ void multiply_half_values(const TokenRows& rows, unsigned first_channel,
-                                                     unsigned n_steps, const uint2* b,
-                                                     Products<kSets>& out) {
-  const unsigned thread = threadIdx.x % kWarp;
-  const std::byte* row =
-      rows.half(thread % 8 + thread / 16 * 8, first_channel + thread / 8 % 2 * 8);
-#pragma unroll 4
-  for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments) {
-    std::uint32_t a[4];
-    load_matrices<true>(row, a);
-    out.add(a, b);
-    row += 16 * rows.stride;
-  }
-}
-
-// The same of floats: each is two fp16, one product after the other. at(row, k) of A.
-template <unsigned kSets, class At>
-__device__ __forceinline__ void multiply_floats(unsigned n_steps, const uint2* b,
-                                                Products<kSets>& out, const At& at) {
+// A float is two fp16, one product after the other.
+template <bool kIsK, unsigned kSets>
+__device__ __forceinline__ void multiply_floats(const TokenRows& rows, unsigned first,
+                                                unsigned n_steps, const uint2* b,
+                                                Products<kSets>& out) {
   const unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
+  const auto at = [&](unsigned row, unsigned k) {
+    return kIsK ? rows.value(first + row, k) : rows.value(k, first + row);
+  };
 #pragma unroll 1
   for (unsigned s = 0; s < n_steps; ++s, b += Products<kSets>::kStepFragments) {
     std::uint32_t high[4], low[4];
@@ -271,6 +260,13 @@ __device__ __forceinline__ void multiply_floats(unsigned n_steps, const uint2* b
     out.add(high, b);
     out.add(low, b);
   }
+}
+template <bool kIsK, unsigned kSets>
+__device__ __forceinline__ void multiply_rows(Form form, const TokenRows& rows, unsigned first,
+                                              unsigned n_steps, const uint2* b,
+                                              Products<kSets>& out) {
+  if (form == Form::halves) return multiply_halves<kIsK>(rows, first, n_steps, b, out);
+  multiply_floats<kIsK>(rows, first, n_steps, b, out);
 }
 
 }  // namespace satchel::kernels::cuda

@@ -33,6 +33,11 @@ __device__ __forceinline__ GroupScales scales_of_mixed(const std::byte* part, un
           .quads = reinterpret_cast<const std::uint32_t*>(part + mixed_quads_at(head_dim))};
 }
 
+// How many of an operand's tiles share scales: all of them, where it has none or one group.
+__device__ __forceinline__ unsigned tiles_of_group(const DecodeOperand& operand, unsigned n_tiles) {
+  return operand.of_group != 0 ? operand.of_group : n_tiles;
+}
+
 // Tiles of 16 rows of a part, in groups that share scales, so many at once as there is room for
 // their columns.
 struct TilesAtOnce {

@@ -71,8 +71,8 @@ __device__ __forceinline__ void load_values(const DecodeBlock<kSets, kDim>& bloc
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ bool keeps_key_columns(const DecodeBlock<kSets, kDim>& block,
                                                   const DecodeOperand& values) {
-  const bool has_one_group = values.form != Form::codes || values.of_group >= block.padded_dim / 16;
-  return block.kGroups > 1 && has_one_group;
+  const unsigned n_tiles = block.padded_dim / 16;
+  return block.kGroups > 1 && tiles_of_group(values, n_tiles) >= n_tiles;
 }
 
 // The units that were found, with K of the next slice on its way while V of this one is used.
@@ -169,15 +169,11 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
 
 template <class Call>
 auto with_instance(unsigned n_sets, unsigned head_dim, const Call& call) {
-  const auto of_sets = [&](auto sets) {
-    constexpr unsigned kSets = decltype(sets)::value;
+  return with_sets(n_sets, [&](auto sets) {
     if (head_dim <= 64) return call(sets, std::integral_constant<unsigned, 64>());
     if (head_dim <= 128) return call(sets, std::integral_constant<unsigned, 128>());
-    return call(std::integral_constant<unsigned, kSets>(), std::integral_constant<unsigned, 256>());
-  };
-  if (n_sets == 1) return of_sets(std::integral_constant<unsigned, 1>());
-  if (n_sets == 2) return of_sets(std::integral_constant<unsigned, 2>());
-  return of_sets(std::integral_constant<unsigned, 4>());
+    return call(sets, std::integral_constant<unsigned, 256>());
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/attention/code_operands.h"
 #include "kernels/cuda/attention/row_operands.h"
@@ -210,6 +211,24 @@ __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, 
   copy_plane(to + places.scale, from + operand.scale_at, places.bytes - places.scale);
 }
 
+// Of a tile's row: its token in the batch and its query head.
+__device__ __forceinline__ unsigned token_of_row(const AttendCall& call, const AttendItem& item,
+                                                 unsigned row) {
+  return item.first_token + (item.first_row + row) / call.n_group;
+}
+__device__ __forceinline__ unsigned head_of_row(const AttendCall& call, const AttendItem& item,
+                                                unsigned row) {
+  return item.kv_head * call.n_group + (item.first_row + row) % call.n_group;
+}
+
+// call(an integral_constant of n_sets: 1, 2 or 4)
+template <class Call>
+auto with_sets(unsigned n_sets, const Call& call) {
+  if (n_sets == 1) return call(std::integral_constant<unsigned, 1>());
+  if (n_sets == 2) return call(std::integral_constant<unsigned, 2>());
+  return call(std::integral_constant<unsigned, 4>());
+}
+
 // What each thread of a block knows. Rows are the tile's.
 template <unsigned kSets, unsigned kDim>
 struct DecodeBlock {
@@ -234,10 +253,10 @@ struct DecodeBlock {
         value_part(key_part + of.key_bytes) {}
 
   __device__ __forceinline__ unsigned token_of(unsigned row) const {
-    return item.first_token + (item.first_row + row) / call.n_group;
+    return token_of_row(call, item, row);
   }
   __device__ __forceinline__ unsigned head_of(unsigned row) const {
-    return item.kv_head * call.n_group + (item.first_row + row) % call.n_group;
+    return head_of_row(call, item, row);
   }
   // Of this thread's column `i` (0 or 1) of a set: the two halves of a row are four columns apart.
   __device__ __forceinline__ unsigned row_of_column(unsigned set, unsigned i) const {

@@ -68,9 +68,8 @@ __device__ __forceinline__ RotationPairs shift_pairs(const AttendCall& call) {
 __device__ __forceinline__ float query_value(const AttendCall& call, const AttendItem& item,
                                              unsigned row, unsigned c) {
   if (row >= item.n_rows || c >= call.head_dim) return 0;
-  const unsigned of_sequence = item.first_row + row;
-  const std::size_t token = item.first_token + of_sequence / call.n_group;
-  const unsigned head = item.kv_head * call.n_group + of_sequence % call.n_group;
+  const std::size_t token = token_of_row(call, item, row);
+  const unsigned head = head_of_row(call, item, row);
   const float factor = call.soft_cap > 0 ? call.scale / call.soft_cap : call.scale * kLog2E;
   return call.q[(token * call.n_heads + head) * call.head_dim + c] * factor;
 }

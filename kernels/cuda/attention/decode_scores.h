@@ -45,16 +45,6 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
   }
 }
 
-template <unsigned kSets>
-__device__ __forceinline__ void multiply_rows_of_keys(Form form, const TokenRows& rows,
-                                                      unsigned first_token, unsigned n_steps,
-                                                      const uint2* b, Products<kSets>& out) {
-  if (form == Form::halves) return multiply_half_keys(rows, first_token, n_steps, b, out);
-  multiply_floats(n_steps, b, out, [&](unsigned token, unsigned channel) {
-    return rows.value(first_token + token, channel);
-  });
-}
-
 // The tiles whose columns are there, a warp each.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& block,
@@ -76,8 +66,8 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
       multiply_codes(keys.bits, rows_of(keys, part, block.head_dim), row0, row0 + 8, n_steps, b,
                      logits);
     else
-      multiply_rows_of_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, first_token,
-                            n_steps, b, logits);
+      multiply_rows<true>(keys.form, {part, row_stride(keys.form, block.head_dim)}, first_token,
+                          n_steps, b, logits);
     put_logits(block, unit, slice, logits, first_token, group);
   }
 }
@@ -90,7 +80,7 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
   constexpr unsigned kGroups = DecodeBlock<kSets, kDim>::kGroups;
   const DecodeOperand& keys = unit.k_operand;
   const unsigned n_tiles = padded16(slice.n) / 16;
-  const unsigned of_group = keys.of_group != 0 ? keys.of_group : n_tiles;
+  const unsigned of_group = tiles_of_group(keys, n_tiles);
   TilesAtOnce tiles{of_group};
   for (; tiles.first < n_tiles; tiles.first += kGroups * of_group, tiles.first_group += kGroups) {
     const unsigned left = n_tiles - tiles.first, most = kGroups * of_group;

@@ -8,16 +8,6 @@
 
 namespace satchel::kernels::cuda {
 
-template <unsigned kSets>
-__device__ __forceinline__ void multiply_rows_of_values(Form form, const TokenRows& rows,
-                                                        unsigned first_channel, unsigned n_steps,
-                                                        const uint2* b, Products<kSets>& out) {
-  if (form == Form::halves) return multiply_half_values(rows, first_channel, n_steps, b, out);
-  multiply_floats(n_steps, b, out, [&](unsigned channel, unsigned token) {
-    return rows.value(token, first_channel + channel);
-  });
-}
-
 // Of a warp: every fourth 16 channels, both halves of each row, in the order of Products: channels
 // thread / 4 and 8 further on.
 template <unsigned kSets, unsigned kDim>
@@ -33,7 +23,7 @@ struct Outputs {
     const DecodeOperand& values = unit.v_operand;
     are_nothing = false;
     const unsigned n_tiles = block.padded_dim / 16;
-    const unsigned of_group = values.of_group != 0 ? values.of_group : n_tiles;
+    const unsigned of_group = tiles_of_group(values, n_tiles);
     TilesAtOnce tiles{of_group};
     for (; tiles.first < n_tiles;
          tiles.first += Block::kGroups * of_group, tiles.first_group += Block::kGroups) {
@@ -116,9 +106,9 @@ struct Outputs {
         multiply_codes(values.bits, rows_of(values, block.value_part, unit.capacity), channel,
                        channel + 8, n_steps, b, sums);
       else
-        multiply_rows_of_values(values.form,
-                                {block.value_part, row_stride(values.form, block.head_dim)},
-                                here * 16, n_steps, b, sums);
+        multiply_rows<false>(values.form,
+                             {block.value_part, row_stride(values.form, block.head_dim)}, here * 16,
+                             n_steps, b, sums);
       add_tile(block, i, group, sums);
     }
   }

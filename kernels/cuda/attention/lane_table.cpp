@@ -71,8 +71,6 @@ LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t
     plan.slice_tokens = slice_tokens(plan);
     assert_planes_follow(plan.page, plan.page.k, plan.k);
     assert_planes_follow(plan.page, plan.page.v, plan.v);
-  }
-  if (plan.has_kernel) {
     const std::size_t most = attend_operand_bytes_max(plan.page.head_dim, shared_bytes_max);
     plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
   }

@@ -1,6 +1,8 @@
 // The queries of decode attention in the bases of pages' keys: see decode.h. A block takes a few
 // neighbouring pages of an item. Those of one frame, shift and basis share the first one's rows.
 //   sums    in order, so that a query has the same bits wherever its page stands
+#include <bit>
+
 #include "kernels/cuda/attention/decode.h"
 #include "kernels/cuda/attention/decode_queries.h"
 #include "kernels/cuda/pages/page_rows.h"
@@ -145,16 +147,12 @@ __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCal
 cudaError_t transform_queries(Queue& queue, const AttendCall& call, unsigned n_sets,
                               unsigned n_pages_most) {
   // A power of two, so that the grid rarely changes while a lane grows.
-  unsigned n_blocks = 1;
-  while (n_blocks * kPagesOfBlock < n_pages_most) n_blocks *= 2;
-  const auto of_sets = [&](auto sets) {
+  const unsigned n_blocks = std::bit_ceil(blocks_of(n_pages_most, kPagesOfBlock));
+  return with_sets(n_sets, [&](auto sets) {
     constexpr unsigned kSets = decltype(sets)::value;
     const Shape shape{dim3(call.n_items, n_blocks), kAttendThreads, sizeof(TransformMemory<kSets>)};
     return launch(queue, shape, transform_item<kSets>, call);
-  };
-  if (n_sets == 1) return of_sets(std::integral_constant<unsigned, 1>());
-  if (n_sets == 2) return of_sets(std::integral_constant<unsigned, 2>());
-  return of_sets(std::integral_constant<unsigned, 4>());
+  });
 }
 
 }  // namespace satchel::kernels::cuda
