@@ -196,11 +196,12 @@ Result<void> bench(const std::string& backend, const std::string& name) {
        {"weight_bytes", model.weights().bytes},
        {"driver_bytes", memory_used()}});
   const bool tiny = name == "tiny";
+  for (const std::size_t n_tokens : {40u, 100u, 512u, 2048u})
+    if (n_tokens <= 100 || !tiny) SATCHEL_TRY(read(**loaded, shape, n_tokens));
   const Chunk chunk(*(*loaded)->backend, model.config().cache_shape().layers[0]);
   const std::vector<Depth> depths =
       tiny ? std::vector<Depth>{{600, true}}
            : std::vector<Depth>{{1024, false}, {16'384, true}, {65'536, false}};
-  SATCHEL_TRY(read(**loaded, shape, tiny ? 100 : 2048));
   for (const Depth& depth : depths)
     for (const char* recipe : {"full", "kivi-4", "kivi-2", "ladder-4", "ladder-2"})
       SATCHEL_TRY(at_depth(**loaded, shape, recipe, chunk, depth));

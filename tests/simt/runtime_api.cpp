@@ -245,7 +245,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
                  .totalGlobalMem = card.bytes,
                  .sharedMemPerBlockOptin = machine().shared_bytes,
                  .major = card.major,
-                 .minor = card.minor};
+                 .minor = card.minor,
+                 .multiProcessorCount = machine().n_multiprocessors};
   return cudaSuccess;
 }
 

@@ -36,7 +36,7 @@ cudaError_t cudaGetLastError();
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem, sharedMemPerBlockOptin;
-  int major, minor;
+  int major, minor, multiProcessorCount;
 };
 cudaError_t cudaDriverGetVersion(int* version);  // 12040: of CUDA 12.4; 0: no driver
 cudaError_t cudaRuntimeGetVersion(int* version);
@@ -167,6 +167,8 @@ struct Machine {
   // That a block may ask for, at most kSharedBytesMax (block.h): of sm_86, 89 and 120, so that what
   // has less room than the largest cards is run too.
   std::size_t shared_bytes = 99 * 1024;
+  // As many blocks of a product's sum are made as fill these.
+  int n_multiprocessors = 8;
   bool has_virtual_memory = true;
   // False: launches and graphs are checked and counted, but do nothing. What is left is the work of
   // the host.

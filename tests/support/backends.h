@@ -36,6 +36,11 @@ std::vector<BackendRow> backend_rows();
 inline float limit_on(const BackendRow& row, float limit) {
   return row.name == "cuda" ? 4 * limit : limit;
 }
+// Whether the cuda backend takes so many tokens of a product, or rows of queries over rows of fp16,
+// as a prompt's: with fp16 operands and fp32 sums, 2^-12 of each value at most. (docs/gpu.md)
+inline bool is_prompt_of_card(const BackendRow& row, std::size_t n) {
+  return row.backend.starts_with("cuda") && n > 16;
+}
 std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_threads = 2);
 std::unique_ptr<kernels::Backend> open_reference();
 

@@ -32,18 +32,6 @@ __device__ __forceinline__ std::uint32_t and_or(std::uint32_t x, std::uint32_t m
 #endif
 }
 
-// Copies of all four bytes cost nothing; nvcc does not see through halves put together.
-__device__ __forceinline__ __half2 as_halves(std::uint32_t pair) {
-  __half2 out;
-  std::memcpy(&out, &pair, sizeof out);
-  return out;
-}
-__device__ __forceinline__ std::uint32_t as_pair(const __half2& halves) {
-  std::uint32_t out;
-  std::memcpy(&out, &halves, sizeof out);
-  return out;
-}
-
 // Two codes at bit m of both halves of `word`, less their middle; kM + kBits <= 10.
 template <unsigned kBits, unsigned kM>
 __device__ __forceinline__ std::uint32_t pair_at(std::uint32_t word) {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/attention/column_operands.h"
 #include "kernels/cuda/attention/decode_queries.h"
 #include "kernels/cuda/attention/mixed_operands.h"
+#include "kernels/cuda/primitives/exp2.h"
 #include "kernels/cuda/primitives/warp.h"
 
 namespace satchel::kernels::cuda {
@@ -100,17 +101,6 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
     multiply_tiles(block, unit, slice, tiles);
     __syncthreads();
   }
-}
-
-// 2^x, 0 below the normal numbers.
-__device__ __forceinline__ float exp2_of(float x) {
-#ifdef __CUDA_ARCH__
-  float out;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
-  return out;
-#else
-  return exp2f(x);
-#endif
 }
 
 // Logits to weights, by the largest logit so far. A row is one warp's, as in make_columns().

@@ -67,34 +67,8 @@ struct PrefillBlock {
     }
   }
 
-  // What the rows have met, or a split of it.
   __device__ __forceinline__ void put(const RowsItem& item, unsigned split) const {
-#pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-      const float sum = quad_sum(softmax.sum[i]);
-      if (!own.is_there[i]) continue;
-      const std::size_t row = own.at(rows, i), d = rows.head_dim;
-      float* out = item.out;
-      float factor = sum > 0 ? 1 / sum : 0;
-      std::size_t at = row * d;
-      if (item.n_splits > 1) {
-        const std::size_t of_split =
-            split * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
-        if (threadIdx.x % 4 == 0) item.sums[of_split] = {softmax.most[i], sum};
-        out = item.parts, factor = 1, at = of_split * d;
-      } else if (threadIdx.x % 4 == 0) {
-        put_lse(item, row, {softmax.most[i], sum});
-      }
-      if constexpr (kHasValues) {
-#pragma unroll
-        for (unsigned c = 0; c < 2 * kSteps; ++c) {
-          const unsigned channel = c * 8 + threadIdx.x % 4 * 2;
-          if (channel >= d) break;
-          *reinterpret_cast<TwoFloats*>(out + at + channel) = {outputs[c][2 * i] * factor,
-                                                               outputs[c][2 * i + 1] * factor};
-        }
-      }
-    }
+    put_rows<kHasValues>(item, own, softmax, outputs, split);
   }
 
  private:
@@ -157,11 +131,19 @@ cudaError_t attend_with(Queue& queue, const RowsCall& call, const RowsShape& sha
   });
 }
 
-template <bool kHasValues, bool kHasPages>
+template <unsigned kSteps, bool kHasValues>
+cudaError_t attend_steps(Queue& queue, const RowsCall& call, const RowsShape& shape) {
+  // Rows of fp16 alone have a kernel of their own up to 128 channels; where it does not fit, they
+  // are taken for pages.
+  if constexpr (!kHasValues || kSteps > 8)
+    if (!shape.has_pages) return attend_with<kSteps, kHasValues, false>(queue, call, shape);
+  return attend_with<kSteps, kHasValues, true>(queue, call, shape);
+}
+template <bool kHasValues>
 cudaError_t attend_any(Queue& queue, const RowsCall& call, const RowsShape& shape) {
-  if (shape.head_dim <= 64) return attend_with<4, kHasValues, kHasPages>(queue, call, shape);
-  if (shape.head_dim <= 128) return attend_with<8, kHasValues, kHasPages>(queue, call, shape);
-  return attend_with<16, kHasValues, kHasPages>(queue, call, shape);
+  if (shape.head_dim <= 64) return attend_steps<4, kHasValues>(queue, call, shape);
+  if (shape.head_dim <= 128) return attend_steps<8, kHasValues>(queue, call, shape);
+  return attend_steps<16, kHasValues>(queue, call, shape);
 }
 
 template <unsigned kSteps>
@@ -179,10 +161,9 @@ std::size_t prefill_shared_bytes(std::size_t head_dim) {
 }
 
 cudaError_t attend_prefill(Queue& queue, const RowsCall& call, const RowsShape& shape) {
-  const auto attend = shape.has_values
-                          ? shape.has_pages ? attend_any<true, true> : attend_any<true, false>
-                      : shape.has_pages ? attend_any<false, true>
-                                        : attend_any<false, false>;
+  const auto attend = takes_prefill_halves(shape) ? attend_prefill_halves
+                      : shape.has_values          ? attend_any<true>
+                                                  : attend_any<false>;
   const cudaError_t error = attend(queue, call, shape);
   if (error != cudaSuccess || shape.n_splits_max == 1) return error;
   return merge_splits(queue, call, shape);

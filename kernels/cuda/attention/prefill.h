@@ -1,11 +1,13 @@
 // Prefill attention, and logsumexp for any number of rows: Backend::attend and logsumexp. Pointers
 // are device memory.
-//   shape    a row is a token and a head. A CUDA block holds 64 rows on one lane, token by token,
-//            as operand A, and iterates over tiles of the keys and values visible to any of them,
-//            with online softmax. If there are few rows, tiles are divided into splits, one block
-//            each, which a second kernel merges in order.
-//   numbers  queries, weights, decoded keys and values are pairs of fp16, as exact as fp32. Weights
-//            are multiplied by 2^14, so that they are normal fp16 numbers down to 2^-28.
+//   shape    a row is a token and a head. A CUDA block holds 64 or 128 rows on one lane, token by
+//            token, as operand A, and iterates over tiles of the keys and values visible to any of
+//            them, with online softmax. If there are few rows, tiles are divided into splits, one
+//            block each, which a second kernel merges in order.
+//   numbers  where all keys and values are rows of fp16 with up to 128 channels, as a prompt's own
+//            are, queries and weights are rounded to fp16 too (prefill_halves.cu); else they, and
+//            what is decoded, are pairs of fp16, as exact as fp32. Weights are multiplied by 2^14,
+//            so that they are normal fp16 numbers down to 2^-28.
 //   order    sums go over tiles, then splits; the number of splits depends on the lane and its rows
 //            only
 //   source   arXiv:2205.14135, arXiv:2307.08691 (FlashAttention 1 and 2)
@@ -48,10 +50,14 @@ using RowsCall = TileCall<RowsItem>;
 // The sizes of the largest items.
 struct RowsShape {
   std::size_t n_items = 0, n_rows_max = 0, n_splits_max = 0, head_dim = 0;
-  bool has_values = true;  // else logsumexp
-  bool has_pages = false;  // some keys or values are not rows of fp16
+  bool has_values = true;        // else logsumexp
+  bool has_pages = false;        // some keys or values are not rows of fp16
+  std::size_t shared_bytes = 0;  // that a block may take on this card
 };
 cudaError_t attend_prefill(Queue& queue, const RowsCall& call, const RowsShape& shape);
+// For rows of fp16 alone; the splits are merged by attend_prefill(), which calls it.
+bool takes_prefill_halves(const RowsShape& shape);
+cudaError_t attend_prefill_halves(Queue& queue, const RowsCall& call, const RowsShape& shape);
 // The most shared memory of a block with values; without values, every card has enough.
 std::size_t prefill_shared_bytes(std::size_t head_dim);
 

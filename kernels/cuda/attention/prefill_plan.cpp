@@ -62,6 +62,7 @@ std::size_t PrefillPlan::place(std::byte* at) {
 
 Result<void> PrefillPlan::run(const OpContext& at, LaneSources& lanes) {
   if (items_.empty()) return {};
+  shape_.shared_bytes = at.device.shared_bytes_max();
   SATCHEL_TRY(lanes.decode(at, shape_.has_values));
   SATCHEL_TRY_ASSIGN(float* const rotations,
                      take_workspace(at, lanes, [&](std::byte* to) { return place(to); }));

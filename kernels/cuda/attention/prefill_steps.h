@@ -184,6 +184,40 @@ struct PrefillSoftmax {
   }
 };
 
+// Writes what 16 rows have met, or a split of it. outputs: as add_values() has them.
+template <bool kHasValues, unsigned kChannels>
+__device__ __forceinline__ void put_rows(const RowsItem& item, const OwnRows& own,
+                                         const PrefillSoftmax& softmax,
+                                         const float (&outputs)[kChannels][4], unsigned split) {
+  const LaneRows& rows = item.rows;
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i) {
+    const float sum = quad_sum(softmax.sum[i]);
+    if (!own.is_there[i]) continue;
+    const std::size_t row = own.at(rows, i), d = rows.head_dim;
+    float* out = item.out;
+    float factor = sum > 0 ? 1 / sum : 0;
+    std::size_t at = row * d;
+    if (item.n_splits > 1) {
+      const std::size_t of_split =
+          split * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
+      if (threadIdx.x % 4 == 0) item.sums[of_split] = {softmax.most[i], sum};
+      out = item.parts, factor = 1, at = of_split * d;
+    } else if (threadIdx.x % 4 == 0) {
+      put_lse(item, row, {softmax.most[i], sum});
+    }
+    if constexpr (kHasValues) {
+#pragma unroll
+      for (unsigned c = 0; c < kChannels; ++c) {
+        const unsigned channel = c * 8 + threadIdx.x % 4 * 2;
+        if (channel >= d) break;
+        *reinterpret_cast<TwoFloats*>(out + at + channel) = {outputs[c][2 * i] * factor,
+                                                             outputs[c][2 * i + 1] * factor};
+      }
+    }
+  }
+}
+
 // outputs[c][i]: row thread / 4 + 8 · (i / 2), channel 8 · c + 2 · (thread % 4) + i % 2.
 template <class F, unsigned kSteps>
 __device__ __forceinline__ void add_values(const float (&weights)[F::kKeys / 8][4],

@@ -39,11 +39,13 @@ Result<std::vector<Found>> all_cards(const Check& check) {
     SATCHEL_TRY(check(cudaGetDeviceProperties(&card, i)));
     std::string name = card.name;
     if (n > 1) name += ", GPU " + std::to_string(i) + " of " + std::to_string(n);
-    found.push_back(
-        {.card = {.index = i, .name = name, .shared_bytes_max = card.sharedMemPerBlockOptin},
-         .major = card.major,
-         .minor = card.minor,
-         .bytes = card.totalGlobalMem});
+    found.push_back({.card = {.index = i,
+                              .name = name,
+                              .shared_bytes_max = card.sharedMemPerBlockOptin,
+                              .n_multiprocessors = static_cast<unsigned>(card.multiProcessorCount)},
+                     .major = card.major,
+                     .minor = card.minor,
+                     .bytes = card.totalGlobalMem});
   }
   return found;
 }

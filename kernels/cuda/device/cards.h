@@ -19,6 +19,7 @@ struct Card {
   int index = 0;     // as CUDA counts
   std::string name;  // and of several cards, which
   std::size_t shared_bytes_max = 0;
+  unsigned n_multiprocessors = 0;
   bool sets_up_early = false;  // and so do the kernels built for it: launch.h
 };
 

@@ -77,6 +77,7 @@ Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
   device->card_ = card.index;
   device->name_ = card.name;
   device->shared_bytes_max_ = card.shared_bytes_max;
+  device->n_multiprocessors_ = card.n_multiprocessors;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
   device->queue_ = std::make_unique<Queue>(device->stream_, card.sets_up_early);
   device->transfers_ = std::make_unique<Transfers>(device->stream_);

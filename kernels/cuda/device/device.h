@@ -40,6 +40,7 @@ class Device {
   std::size_t n_waits() const { return n_waits_; }
   // The most shared memory that a block may request.
   std::size_t shared_bytes_max() const { return shared_bytes_max_; }
+  unsigned n_multiprocessors() const { return n_multiprocessors_; }
 
   // The result of a call just made; once the card is lost, always GPU_LOST.
   Result<void> check(cudaError_t error);
@@ -78,6 +79,7 @@ class Device {
   std::string name_;
   std::size_t n_waits_ = 0;
   std::size_t shared_bytes_max_ = 0;
+  unsigned n_multiprocessors_ = 0;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Transfers> transfers_;
   Buffer between_;  // overlapping copies go through it

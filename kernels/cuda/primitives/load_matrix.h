@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/primitives/ceil_div.h"
 #include "kernels/cuda/primitives/half.h"
 
 namespace satchel::kernels::cuda {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/products/row_factors.h"
 #include "kernels/cuda/weights/over_threads.h"
 #include "kernels/cuda/weights/tile_pack.h"
 #include "kernels/reference/dequant.h"
@@ -61,7 +62,8 @@ Result<CudaWeight> CudaWeight::make(Device& device, const WeightSource& source) 
     matrix.type = WeightType::f32;
   }
   const std::size_t n_bytes = has_floats ? source.bytes.size() : pieces.n * pieces.bytes;
-  SATCHEL_TRY_ASSIGN(Buffer memory, device.allocate(n_bytes));
+  const std::size_t factors_at = padded256(n_bytes);
+  SATCHEL_TRY_ASSIGN(Buffer memory, device.allocate(factors_at + source.n_out * sizeof(float)));
   if (has_floats) {
     SATCHEL_TRY(device.upload(memory.data(), source.bytes));
     if (source.done_with) source.done_with(source.bytes);
@@ -75,6 +77,9 @@ Result<CudaWeight> CudaWeight::make(Device& device, const WeightSource& source) 
                               }));
   }
   matrix.bytes = memory.data();
+  auto* factors = reinterpret_cast<float*>(memory.data() + factors_at);
+  SATCHEL_TRY(device.check(find_row_factors(device.queue(), matrix, factors)));
+  matrix.factors = factors;
   return CudaWeight(source, std::move(memory), matrix);
 }
 

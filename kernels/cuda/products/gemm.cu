@@ -1,212 +1,257 @@
-// Products of tiles with many tokens: a block unpacks a chunk of 128 rows once into shared memory
-// and uses it for 64 tokens, while the next is on its way. Chunks are walked part by part
-// (group_sum.h), so that sums are those of multiply_gemv().
+// Products with the tokens of a prompt, on the fp16 matrix instruction. Weights never pass through
+// shared memory: a warp has 16 or 32 rows for all the block's tokens, and unpacks them in the
+// registers in which the instruction wants them. Tokens do, chunk by chunk, two chunks ahead.
+//   order    a product is summed over rising k. Where that is too few blocks for the card, k is cut
+//            into splits, which a second kernel adds in order
+//   source   the bytes of a chunk lie as ldmatrix reads them without bank conflicts (Volta and
+//            later: 16-byte pieces exchanged by the token's last three bits, as CUTLASS does)
+#include <algorithm>
+
 #include "kernels/cuda/primitives/async_copy.h"
+#include "kernels/cuda/primitives/load_matrix.h"
+#include "kernels/cuda/primitives/mma.h"
 #include "kernels/cuda/primitives/shared_memory.h"
-#include "kernels/cuda/products/codes.h"
-#include "kernels/cuda/products/group_sum.h"
-#include "kernels/cuda/products/product_group.h"
-#include "kernels/cuda/products/scales.h"
+#include "kernels/cuda/products/half_factors.h"
+#include "kernels/cuda/products/half_rows.h"
 #include "kernels/cuda/weights/tile_types.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr unsigned kWarps = 8, kThreads = kWarps * kWarp;
-constexpr unsigned kTiles = kWarps, kSets = 16;        // of a block
-constexpr unsigned kTilesOfWarp = 2, kSetsOfWarp = 8;  // 4 x 2 warps
-constexpr unsigned kWarpsOfTiles = kTiles / kTilesOfWarp;
-static_assert(kWarpsOfTiles * (kSets / kSetsOfWarp) == kWarps);
+constexpr unsigned kWarps = 4, kThreads = kWarps * kWarp;
+constexpr unsigned kStages = 3;
+constexpr unsigned kTokensOfFragment = 8;
+constexpr float kBack = 1.0f / (1u << 2 * kHalvesExponent);
+constexpr unsigned kPieces = kChunkValues * 2 / 16;  // of 16 bytes, of a token's chunk
 
-// Of a multiprocessor: what its shared memory holds.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr unsigned kBlocksBeside = 1;
-#else
-constexpr unsigned kBlocksBeside = 2;
-#endif
-
-template <WeightType kType>
-constexpr unsigned kGroupsOfStep = kStepValues / tile_shape(kType).group_values;
-
-// A chunk as the matrix instruction takes it, of all the block's rows and tokens.
-template <WeightType kType>
+template <unsigned kTokens>
 struct Stage {
-  uint4 a[kChunkSteps][kTiles][kWarp];
-  uint2 b[kChunkSteps][kSets][kWarp];
-  StepOfToken tokens[kChunkSteps][kSets][kTokensOfSet];
-  float rows[kChunkSteps * kGroupsOfStep<kType>][tile_shape(kType).kinds()][kTiles][kTileRows];
-};
-// What of the products a block works for.
-struct Place {
-  ProductPart part;
-  unsigned first_tile, n_tiles;  // of the product; tiles past its last are 0
-  unsigned first_set, n_sets;    // of the operands
-
-  __device__ Place(const ProductGroup& group, const Operands& operands)
-      : part(group.part_of(row_block())),
-        first_tile((row_block() - part.first_block) * kTiles),
-        n_tiles((part.n_out + kTileRows - 1) / kTileRows),
-        first_set(blockIdx.x * kSets),
-        n_sets(operands.n_sets) {}
+  uint4 pieces[kTokens][kPieces];  // piece p of token t at p ^ t % 8
 };
 
-template <unsigned kPieces>  // of 16 bytes, of a set
-__device__ __forceinline__ void copy_sets(void* to, const void* from, unsigned n_sets) {
-  for (unsigned i = threadIdx.x; i < kPieces * n_sets; i += kThreads)
-    copy_16_bytes_async(static_cast<std::byte*>(to) + i * 16,
-                        static_cast<const std::byte*>(from) + i * 16);
-}
-
-// The tokens' side of a chunk, on its way.
-template <WeightType kType>
-__device__ __forceinline__ void copy_tokens(Stage<kType>& stage, const Operands& from,
-                                            const Place& place, unsigned chunk) {
-  const unsigned left = place.n_sets - place.first_set, n_sets = left < kSets ? left : kSets;
-  for (unsigned s = 0; s < kChunkSteps; ++s) {
-    const std::size_t set = std::size_t{chunk * kChunkSteps + s} * place.n_sets + place.first_set;
-    copy_sets<kWarp * sizeof(uint2) / 16>(stage.b[s], from.fragments + set * kWarp, n_sets);
-    copy_sets<kTokensOfSet * sizeof(StepOfToken) / 16>(stage.tokens[s],
-                                                       from.steps + set * kTokensOfSet, n_sets);
-  }
-  commit_copies();
-}
-
-// The weights' side: a warp a tile, a thread its codes and a row's scales.
-template <WeightType kType>
-struct TileChunk {
-  Codes<kType> codes = {};
-  Scales<kType> scales = {};
-
-  __device__ __forceinline__ void load(const ProductGroup& group, const Place& place,
-                                       unsigned chunk) {
-    const unsigned tile = place.first_tile + threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
-    if (tile >= place.n_tiles) return;
-    const ThreadPlanes<kType> from(place.part.bytes + std::size_t{tile} * group.plan.tile_bytes,
-                                   group.plan, chunk, thread, thread % kTileRows);
-    codes.template load<Reads::again>(from);
-    scales.template load<Reads::again>(from);
-  }
-  __device__ __forceinline__ void unpack(Stage<kType>& stage) const {
-    constexpr TileShape kShape = tile_shape(kType);
-    const unsigned tile = threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
-    for (unsigned s = 0; s < kChunkSteps; ++s) {
-      std::uint32_t a[4];
-      codes.step(s, a);
-      stage.a[s][tile][thread] = {a[0], a[1], a[2], a[3]};
-    }
-    if (thread >= kTileRows) return;
-    for (unsigned g = 0; g < kShape.groups(); ++g) {
-      stage.rows[g][0][tile][thread] = scales.scale(g);
-      if constexpr (kShape.has_minimum) stage.rows[g][1][tile][thread] = scales.minimum(g);
-    }
-  }
-};
-
-using Sums = float[kSetsOfWarp][kTilesOfWarp][2];
-
-template <WeightType kType>
-__device__ __forceinline__ void add_stage(const Stage<kType>& stage, unsigned tile, unsigned set,
-                                          unsigned n_sets, Sums& acc) {
-  constexpr unsigned kGroups = kGroupsOfStep<kType>;
-  const unsigned thread = threadIdx.x % kWarp, row = thread / 4;
+template <unsigned kTokens>
+__device__ __forceinline__ void copy_tokens(Stage<kTokens>& to, const HalfOperands& from,
+                                            unsigned first_token, unsigned chunk) {
+  constexpr unsigned kWordsOfChunk = kChunkValues / 2;
+  static_assert(kTokens * kPieces % kThreads == 0);
 #pragma unroll
-  for (unsigned s = 0; s < kChunkSteps; ++s) {
-    std::uint32_t a[kTilesOfWarp][4];
-    RowPair rows[kTilesOfWarp][kGroups];
-    for (unsigned t = 0; t < kTilesOfWarp; ++t) {
-      const uint4 four = stage.a[s][tile + t][thread];
-      a[t][0] = four.x, a[t][1] = four.y, a[t][2] = four.z, a[t][3] = four.w;
-      for (unsigned g = 0; g < kGroups; ++g)
-        for (unsigned i = 0; i < 2; ++i) {
-          const auto& group = stage.rows[s * kGroups + g];
-          rows[t][g].scale[i] = group[0][tile + t][row + 8 * i];
-          if constexpr (tile_shape(kType).has_minimum)
-            rows[t][g].minimum[i] = group[1][tile + t][row + 8 * i];
-        }
-    }
-#pragma unroll
-    for (unsigned i = 0; i < kSetsOfWarp; ++i) {
-      if (i % 2 == 0 && i >= n_sets) break;  // two by two: the compiler may mix them
-      const uint2 b = stage.b[s][set + i][thread];
-      const StepOfToken token = stage.tokens[s][set + i][thread % kTokensOfSet];
-      for (unsigned t = 0; t < kTilesOfWarp; ++t)
-        add_step<kType>(a[t], b, token, rows[t], acc[i][t]);
-    }
+  for (unsigned i = 0; i < kTokens * kPieces / kThreads; ++i) {
+    const unsigned at = i * kThreads + threadIdx.x, token = at / kPieces, piece = at % kPieces;
+    copy_16_bytes_async(&to.pieces[token][piece ^ token % 8],
+                        from.pairs + std::size_t{first_token + token} * from.words_of_row +
+                            chunk * kWordsOfChunk + piece * 4);
   }
 }
 
-// Part by part: every kParts-th chunk.
-__device__ __forceinline__ unsigned chunk_behind(unsigned chunk, unsigned n_chunks) {
-  return chunk + kParts < n_chunks ? chunk + kParts : chunk % kParts + 1;
-}
+// That a multiprocessor has registers for.
+template <unsigned kTiles, unsigned kTokens>
+constexpr unsigned blocks_beside = kTiles == 1                ? 4
+                                   : kTokens == kPromptTokens ? 3
+                                                              : 2;
 
-__device__ __forceinline__ void put_sums(const Sums& sums, const Place& place, unsigned tile,
-                                         unsigned set, unsigned n_tokens) {
-  const unsigned thread = threadIdx.x % kWarp;
-#pragma unroll
-  for (unsigned s = 0; s < kSetsOfWarp; ++s)
-    for (unsigned t = 0; t < kTilesOfWarp; ++t)
-      for (unsigned i = 0; i < 2; ++i) {
-        const unsigned token = (place.first_set + set + s) * kTokensOfSet + thread % kTokensOfSet;
-        const unsigned row = (place.first_tile + tile + t) * kTileRows + thread / 4 + 8 * i;
-        if (token < n_tokens && row < place.part.n_out) place.part.put(token, row, sums[s][t][i]);
+// Of a warp: kTiles of 16 rows each, for all of the block's tokens.
+template <WeightType kType, unsigned kTiles, unsigned kTokens>
+struct WarpProducts {
+  static constexpr unsigned kFragments = kTokens / kTokensOfFragment;
+  float factors[kTiles][kRowsOfThread];
+  float sums[kTiles][kFragments][4] = {};
+
+  __device__ __forceinline__ WarpProducts(const ProductPart& part, unsigned first_tile) {
+    for (unsigned t = 0; t < kTiles; ++t)
+      for (unsigned i = 0; i < kRowsOfThread; ++i) {
+        const unsigned row = (first_tile + t) * kTileRows + threadIdx.x % kWarp / 4 + 8 * i;
+        factors[t][i] = row < part.n_out ? part.factors[row] : 1.0f;
       }
+  }
+
+  __device__ __forceinline__ void add(const HalfRows<kType> (&rows)[kTiles],
+                                      const Stage<kTokens>& stage) {
+    const unsigned thread = threadIdx.x % kWarp;
+    const unsigned token = thread / 16 * 8 + thread % 8;  // whose address this thread gives
+#pragma unroll
+    for (unsigned s = 0; s < kChunkSteps; ++s) {
+      HalfStep a[kTiles];
+#pragma unroll
+      for (unsigned t = 0; t < kTiles; ++t) rows[t].step(s, factors[t], a[t]);
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned piece = ((2 * s + half) * 2 + thread / 8 % 2) ^ token % 8;
+#pragma unroll
+        for (unsigned f = 0; f < kFragments; f += 2) {
+          std::uint32_t b[4];
+          load_matrices<false>(reinterpret_cast<const std::byte*>(
+                                   &stage.pieces[f * kTokensOfFragment + token][piece]),
+                               b);
+#pragma unroll
+          for (unsigned t = 0; t < kTiles; ++t)
+            for (unsigned i = 0; i < 2; ++i)
+              multiply_add(sums[t][f + i], a[t][half], {b[2 * i], b[2 * i + 1]});
+        }
+      }
+    }
+  }
+
+  // To the product, or to `parts` [n_tokens, n_out] of a split.
+  __device__ __forceinline__ void put(const ProductPart& part, const HalfOperands& operands,
+                                      unsigned first_tile, unsigned first_token, unsigned n_tokens,
+                                      float* parts) const {
+    const unsigned thread = threadIdx.x % kWarp;
+#pragma unroll
+    for (unsigned t = 0; t < kTiles; ++t)
+      for (unsigned f = 0; f < kFragments; ++f)
+        for (unsigned i = 0; i < 4; ++i) {
+          const unsigned row = (first_tile + t) * kTileRows + thread / 4 + i / 2 * 8;
+          const unsigned token = first_token + f * kTokensOfFragment + thread % 4 * 2 + i % 2;
+          if (row >= part.n_out || token >= n_tokens) continue;
+          // of values whose largest is 1 to 2; then the sizes, whose product may be any number
+          const float sum = sums[t][f][i] * kBack;
+          const float whole = sum * operands.sizes[token] * size_of(factors[t][i / 2]);
+          if (parts != nullptr)
+            parts[std::size_t{token} * part.n_out + row] = whole;
+          else
+            part.put(token, row, whole);
+        }
+  }
+};
+
+template <WeightType kType, unsigned kTiles, unsigned kTokens>
+__global__ void __launch_bounds__(kThreads, (blocks_beside<kTiles, kTokens>))
+    gemm_kernel(ProductGroup group, HalfOperands operands, unsigned n_splits) {
+  wait_for_launch_before();
+  const ProductPart part = group.part_of(row_block());
+  const unsigned of_part = (row_block() - part.first_block) * kWarps + threadIdx.x / kWarp;
+  const unsigned first_tile = of_part * kTiles, first_token = blockIdx.x / n_splits * kTokens;
+  const bool has_rows = first_tile * kTileRows < part.n_out;
+  const unsigned split = blockIdx.x % n_splits;
+  const unsigned n_all = operands.words_of_row * 2 / kChunkValues;
+  const unsigned of_split = (n_all + n_splits - 1) / n_splits, first_chunk = split * of_split;
+  const unsigned end_chunk = first_chunk + of_split < n_all ? first_chunk + of_split : n_all;
+  auto& stages = shared_memory<Stage<kTokens>[kStages]>();
+  WarpProducts<kType, kTiles, kTokens> products(part, first_tile);
+  HalfRows<kType> next[kTiles];
+#pragma unroll
+  for (unsigned t = 0; t < kTiles; ++t)
+    if (first_chunk < end_chunk) next[t].load(group, part, first_tile + t, first_chunk);
+#pragma unroll
+  for (unsigned i = 0; i + 1 < kStages; ++i) {
+    if (first_chunk + i < end_chunk) copy_tokens(stages[i], operands, first_token, first_chunk + i);
+    commit_copies();
+  }
+  for (unsigned chunk = first_chunk, i = 0; chunk < end_chunk; ++chunk, ++i) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();  // this chunk is there, and nobody reads the one that is overwritten
+    const unsigned ahead = i + kStages - 1;
+    if (first_chunk + ahead < end_chunk)
+      copy_tokens(stages[ahead % kStages], operands, first_token, first_chunk + ahead);
+    commit_copies();
+    if (!has_rows) continue;
+    HalfRows<kType> rows[kTiles];
+#pragma unroll
+    for (unsigned t = 0; t < kTiles; ++t) {
+      rows[t] = next[t];
+      if (chunk + 1 < end_chunk) next[t].load(group, part, first_tile + t, chunk + 1);
+    }
+    products.add(rows, stages[i % kStages]);
+  }
+  float* const parts =
+      n_splits == 1 ? nullptr : part.parts + std::size_t{split} * group.n_tokens * part.n_out;
+  if (has_rows) products.put(part, operands, first_tile, first_token, group.n_tokens, parts);
 }
 
-// A block kTiles tiles and kSets sets. While a stage is used, the other is filled.
-template <WeightType kType>
-__global__ void __launch_bounds__(kThreads, kBlocksBeside)
-    gemm_kernel(ProductGroup group, Operands operands) {
+constexpr unsigned kAddThreads = 256;
+
+// x: values of a product; y: the product.
+__global__ void __launch_bounds__(kAddThreads) add_splits(ProductGroup group, unsigned n_splits) {
   wait_for_launch_before();
-  const Place place(group, operands);
-  const unsigned warp = threadIdx.x / kWarp, n_chunks = group.plan.n_chunks;
-  const unsigned tile = warp % kWarpsOfTiles * kTilesOfWarp;
-  const unsigned set = warp / kWarpsOfTiles * kSetsOfWarp;
-  const unsigned behind = place.first_set + set;
-  const unsigned n_sets =
-      place.first_tile + tile < place.n_tiles && behind < place.n_sets ? place.n_sets - behind : 0;
-  auto& stages = shared_memory<Stage<kType>[2]>();
-  Sums acc = {}, sums = {};
-  TileChunk<kType> weights;
-  copy_tokens(stages[0], operands, place, 0);
-  weights.load(group, place, 0);
-  weights.unpack(stages[0]);
-  wait_for_copies<0>();
-  __syncthreads();
-  unsigned chunk = 0;
-  for (unsigned i = 0; i < n_chunks; ++i) {
-    const unsigned next = chunk_behind(chunk, n_chunks);
-    Stage<kType>& filled = stages[(i + 1) % 2];
-    if (i + 1 < n_chunks) {
-      copy_tokens(filled, operands, place, next);
-      weights.load(group, place, next);
-    }
-    add_stage<kType>(stages[i % 2], tile, set, n_sets, acc);
-    if (next % kParts != chunk % kParts || i + 1 == n_chunks) {
+  ProductPart part = group.parts[0];
 #pragma unroll
-      for (unsigned s = 0; s < kSetsOfWarp; ++s)
-        for (unsigned t = 0; t < kTilesOfWarp; ++t)
-          for (unsigned r = 0; r < 2; ++r) sums[s][t][r] += acc[s][t][r], acc[s][t][r] = 0;
-    }
-    if (i + 1 < n_chunks) weights.unpack(filled);
-    wait_for_copies<0>();
-    __syncthreads();
-    chunk = next;
+  for (unsigned i = 1; i < kProductsMax; ++i)
+    if (blockIdx.y == i) part = group.parts[i];
+  const std::size_t n = std::size_t{group.n_tokens} * part.n_out;
+  const std::size_t at = std::size_t{blockIdx.x} * kAddThreads + threadIdx.x;
+  if (at >= n) return;
+  float sum = 0;
+  for (unsigned s = 0; s < n_splits; ++s) sum += part.parts[s * n + at];
+  part.put(static_cast<unsigned>(at / part.n_out), static_cast<unsigned>(at % part.n_out), sum);
+}
+
+// How products are cut into blocks.
+struct Cut {
+  unsigned tiles_of_warp, tokens_of_block, n_splits = 1;
+  unsigned rows_of_block() const { return kWarps * tiles_of_warp * kTileRows; }
+};
+constexpr unsigned kSplitsMax = 8, kChunksOfSplit = 4;  // at most, at least
+
+// Large blocks read least; where these are too few for the card, smaller ones and splits.
+Cut cut_of(std::span<const Product> products, std::size_t n_tokens, unsigned n_multiprocessors) {
+  std::size_t n_rows = 0;
+  for (const Product& each : products) n_rows += each.weight->n_out;
+  const auto n_blocks = [&](const Cut& cut) {
+    return std::size_t{blocks_of(n_rows, cut.rows_of_block())} *
+           blocks_of(n_tokens, cut.tokens_of_block);
+  };
+  Cut cut{1, kPromptTokens};
+  unsigned beside = blocks_beside<1, kPromptTokens>;
+  if (products[0].weight->has_tiles() && n_tokens > kPromptTokens) {
+    cut = {2, 2 * kPromptTokens}, beside = blocks_beside<2, 2 * kPromptTokens>;
+    if (n_blocks(cut) * 10 < std::size_t{n_multiprocessors} * beside * 9)
+      cut = {2, kPromptTokens}, beside = blocks_beside<2, kPromptTokens>;
   }
-  put_sums(sums, place, tile, set, group.n_tokens);
+  const std::size_t n_chunks = blocks_of(products[0].weight->n_in, kChunkValues);
+  const std::size_t most = std::clamp<std::size_t>(n_chunks / kChunksOfSplit, 1, kSplitsMax);
+  cut.n_splits = static_cast<unsigned>(std::clamp<std::size_t>(
+      std::size_t{n_multiprocessors} * beside / std::max<std::size_t>(n_blocks(cut), 1), 1, most));
+  return cut;
+}
+
+template <WeightType kType, unsigned kTiles, unsigned kTokens>
+cudaError_t multiply_with(Queue& queue, std::span<const Product> products,
+                          const ProductInput& input, const Cut& cut) {
+  unsigned n_blocks = 0;
+  ProductGroup group = group_of(products, input.n_tokens, cut.rows_of_block(), n_blocks);
+  float* parts = input.splits;
+  std::size_t n_most = 0;
+  for (std::size_t i = 0; cut.n_splits > 1 && i < products.size(); ++i) {
+    const std::size_t n = input.n_tokens * products[i].weight->n_out;
+    group.parts[i].parts = parts;
+    parts += n * cut.n_splits;
+    n_most = std::max(n_most, n);
+  }
+  const dim3 grid = grid_of(blocks_of(input.n_tokens, kTokens) * cut.n_splits, n_blocks);
+  const cudaError_t error =
+      launch(queue, {grid, kThreads, sizeof(Stage<kTokens>[kStages])},
+             gemm_kernel<kType, kTiles, kTokens>, group, input.halves, cut.n_splits);
+  if (error != cudaSuccess || cut.n_splits == 1) return error;
+  const dim3 of_values(blocks_of(n_most, kAddThreads), static_cast<unsigned>(products.size()));
+  return launch(queue, {of_values, kAddThreads}, add_splits, group, cut.n_splits);
 }
 
 }  // namespace
 
-cudaError_t multiply_gemm(Queue& queue, std::span<const Product> products, const Operands& operands,
-                          std::size_t n_tokens) {
-  unsigned n_blocks = 0;
-  const ProductGroup group = group_of(products, n_tokens, kTiles * kTileRows, n_blocks);
-  const dim3 grid = grid_of(blocks_of(operands.n_sets, kSets), n_blocks);
-  return with_tile_type(products[0].weight->type, [&](auto type) {
+std::size_t gemm_splits_bytes(std::span<const Product> products, std::size_t n_tokens,
+                              unsigned n_multiprocessors) {
+  const Cut cut = cut_of(products, n_tokens, n_multiprocessors);
+  if (cut.n_splits == 1) return 0;
+  std::size_t n = 0;
+  for (const Product& each : products) n += each.weight->n_out;
+  return n * n_tokens * cut.n_splits * sizeof(float);
+}
+
+cudaError_t multiply_gemm(Queue& queue, std::span<const Product> products,
+                          const ProductInput& input) {
+  const DeviceMatrix& weight = *products[0].weight;
+  const Cut cut = cut_of(products, input.n_tokens, input.n_multiprocessors);
+  if (!weight.has_tiles())
+    return with_float_type(weight.type, [&](auto type) {
+      return multiply_with<decltype(type)::value, 1, kPromptTokens>(queue, products, input, cut);
+    });
+  return with_tile_type(weight.type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
-    return launch(queue, {grid, kThreads, sizeof(Stage<kType>[2])}, gemm_kernel<kType>, group,
-                  operands);
+    const auto multiply = cut.tiles_of_warp == 1 ? multiply_with<kType, 1, kPromptTokens>
+                          : cut.tokens_of_block == kPromptTokens
+                              ? multiply_with<kType, 2, kPromptTokens>
+                              : multiply_with<kType, 2, 2 * kPromptTokens>;
+    return multiply(queue, products, input, cut);
   });
 }
 

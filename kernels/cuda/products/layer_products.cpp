@@ -13,8 +13,7 @@ Result<void> LayerProducts::project(const float* x, std::size_t n_tokens,
                                     std::span<const Projection> projections) {
   if (n_tokens == 0 || projections.empty()) return {};
   take(projections);
-  SATCHEL_TRY_ASSIGN(const Operands operands, operands_of({.x = x}, n_tokens));
-  return multiply(x, operands, n_tokens);
+  return multiply({.x = x}, x, n_tokens);
 }
 
 Result<void> LayerProducts::norm_project(const float* x, const float* gain, std::size_t n_tokens,
@@ -23,16 +22,12 @@ Result<void> LayerProducts::norm_project(const float* x, const float* gain, std:
   SATCHEL_ASSERT(!projections.empty());
   if (n_tokens == 0) return {};
   take(projections);
-  if (!takes_operands()) {
+  if (!take_operands(n_tokens)) {
     const std::size_t width = projections[0].weight->n_in();
     SATCHEL_TRY(
         device_->check(rms_norm(device_->queue(), x, gain, n_tokens, width, epsilon, normed)));
-    return multiply(normed, {}, n_tokens);
   }
-  SATCHEL_TRY_ASSIGN(
-      const Operands operands,
-      operands_of({.x = x, .gain = gain, .epsilon = epsilon, .normed = normed}, n_tokens));
-  return multiply(normed, operands, n_tokens);
+  return multiply({.x = x, .gain = gain, .epsilon = epsilon, .normed = normed}, normed, n_tokens);
 }
 
 Result<void> LayerProducts::add_projection(const float* from, std::size_t n_tokens,
@@ -41,8 +36,7 @@ Result<void> LayerProducts::add_projection(const float* from, std::size_t n_toke
   take({&projection, 1});
   products_[0].out = x;
   products_[0].is_added = true;
-  SATCHEL_TRY_ASSIGN(const Operands operands, operands_of({.x = from}, n_tokens));
-  return multiply(from, operands, n_tokens);
+  return multiply({.x = from}, from, n_tokens);
 }
 
 // Only `down` needs the gated values: they are computed while its operands are made, or in place of
@@ -56,14 +50,11 @@ Result<void> LayerProducts::feed_forward(const Backend::FeedForward& args, float
   if (n_tokens == 0) return {};
   const Product down{.weight = &CudaWeight::of(*args.down).matrix(), .out = x, .is_added = true};
   products_.assign(1, down);
-  if (!takes_operands())
+  if (!take_operands(n_tokens))
     SATCHEL_TRY(device_->check(glu(device_->queue(), args.activation, args.gate_out, args.up_out,
                                    n_tokens * args.gate->n_out())));
-  SATCHEL_TRY_ASSIGN(
-      const Operands operands,
-      operands_of({.x = args.gate_out, .up = args.up_out, .activation = args.activation},
-                  n_tokens));
-  return multiply(args.gate_out, operands, n_tokens);
+  return multiply({.x = args.gate_out, .up = args.up_out, .activation = args.activation},
+                  args.gate_out, n_tokens);
 }
 
 void LayerProducts::take(std::span<const Projection> projections) {
@@ -75,24 +66,33 @@ void LayerProducts::take(std::span<const Projection> projections) {
   }
 }
 
-bool LayerProducts::takes_operands() const {
-  return std::ranges::any_of(products_,
-                             [](const Product& each) { return each.weight->has_tiles(); });
+bool LayerProducts::take_operands(std::size_t n_tokens) const {
+  const bool are_halves = n_tokens > kDecodeTokens && products_[0].weight->takes_halves();
+  return are_halves || std::ranges::any_of(
+                           products_, [](const Product& each) { return each.weight->has_tiles(); });
 }
 
-Result<Operands> LayerProducts::operands_of(const Activations& from, std::size_t n_tokens) {
-  if (!takes_operands()) return Operands();
-  const std::size_t n_in = products_[0].weight->n_in;
-  const std::size_t n_bytes = plan_operands(nullptr, n_tokens, n_in).n_bytes;
-  SATCHEL_TRY(device_->reserve(operands_, n_bytes));
-  const Operands operands = plan_operands(operands_.data(), n_tokens, n_in).operands;
-  SATCHEL_TRY(device_->check(make_operands(device_->queue(), from, n_tokens, n_in, operands)));
-  return operands;
-}
-
-Result<void> LayerProducts::multiply(const float* x, const Operands& operands,
+Result<void> LayerProducts::multiply(const Activations& from, const float* x,
                                      std::size_t n_tokens) {
-  return device_->check(cuda::multiply(device_->queue(), products_, x, operands, n_tokens));
+  ProductInput input{
+      .x = x, .n_tokens = n_tokens, .n_multiprocessors = device_->n_multiprocessors()};
+  if (take_operands(n_tokens)) {
+    Queue& queue = device_->queue();
+    const std::size_t n_in = products_[0].weight->n_in;
+    if (n_tokens > kDecodeTokens) {
+      const std::size_t n_bytes = plan_half_operands(nullptr, n_tokens, n_in).n_bytes;
+      SATCHEL_TRY(device_->reserve(
+          operands_, n_bytes + splits_bytes(products_, n_tokens, input.n_multiprocessors)));
+      input.halves = plan_half_operands(operands_.data(), n_tokens, n_in).operands;
+      input.splits = reinterpret_cast<float*>(operands_.data() + n_bytes);
+      SATCHEL_TRY(device_->check(make_half_operands(queue, from, n_tokens, n_in, input.halves)));
+    } else {
+      SATCHEL_TRY(device_->reserve(operands_, plan_operands(nullptr, n_tokens, n_in).n_bytes));
+      input.integers = plan_operands(operands_.data(), n_tokens, n_in).operands;
+      SATCHEL_TRY(device_->check(make_operands(queue, from, n_tokens, n_in, input.integers)));
+    }
+  }
+  return device_->check(cuda::multiply(device_->queue(), products_, input));
 }
 
 }  // namespace satchel::kernels::cuda

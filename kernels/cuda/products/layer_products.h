@@ -2,8 +2,8 @@
 // operands once, fused with the norm or gate. Products with one weight type are one launch, which
 // also adds biases and the existing output.
 //   launches  project 1 + 1; norm_project 1 + 1; add_projection 1 + 1; feed_forward 2 + 2; one more
-//             per additional weight type. Weights without tiles need no operands, but still a norm
-//             or gate launch.
+//             per additional weight type. Where no weight takes operands, the first launch is the
+//             norm or gate alone.
 //   owns      memory for one set of operands, which grows to the need of the largest call so far
 #pragma once
 
@@ -34,11 +34,10 @@ class LayerProducts {
   Result<void> feed_forward(const Backend::FeedForward& args, float* x, std::size_t n_tokens);
 
  private:
-  // Operands of `from`, where a weight of products_ takes them.
-  Result<Operands> operands_of(const Activations& from, std::size_t n_tokens);
-  Result<void> multiply(const float* x, const Operands& operands, std::size_t n_tokens);
   void take(std::span<const Projection> projections);
-  bool takes_operands() const;
+  bool take_operands(std::size_t n_tokens) const;
+  // products_ of what `from` stands for; `x` is where that lies, or will.
+  Result<void> multiply(const Activations& from, const float* x, std::size_t n_tokens);
 
   Device* device_;
   Buffer operands_;

@@ -1,6 +1,8 @@
 // The choice of the kernel for a product.
 #include "kernels/cuda/products/matmul.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/products/product_kernels.h"
 
 namespace satchel::kernels::cuda {
@@ -18,14 +20,29 @@ std::size_t alike(std::span<const Product> products) {
 
 }  // namespace
 
-cudaError_t multiply(Queue& queue, std::span<const Product> products, const float* x,
-                     const Operands& operands, std::size_t n_tokens) {
+std::size_t splits_bytes(std::span<const Product> products, std::size_t n_tokens,
+                         unsigned n_multiprocessors) {
+  std::size_t most = 0;
   while (!products.empty()) {
     const auto some = products.first(alike(products));
-    const bool has_tiles = some[0].weight->has_tiles(), are_decode = n_tokens <= kGemvTokensMax;
-    const cudaError_t error = !has_tiles   ? multiply_float_rows(queue, some, x, n_tokens)
-                              : are_decode ? multiply_gemv(queue, some, operands, n_tokens)
-                                           : multiply_gemm(queue, some, operands, n_tokens);
+    most = std::max(most, gemm_splits_bytes(some, n_tokens, n_multiprocessors));
+    products = products.subspan(some.size());
+  }
+  return most;
+}
+
+cudaError_t multiply(Queue& queue, std::span<const Product> products, const ProductInput& input) {
+  const std::size_t n = input.n_tokens;
+  while (!products.empty()) {
+    const auto some = products.first(alike(products));
+    const DeviceMatrix& weight = *some[0].weight;
+    cudaError_t error = cudaSuccess;
+    if (n > kDecodeTokens && weight.takes_halves())
+      error = multiply_gemm(queue, some, input);
+    else if (weight.has_tiles())
+      error = multiply_gemv(queue, some, input.integers, n);
+    else
+      error = multiply_float_rows(queue, some, input.x, n);
     if (error != cudaSuccess) return error;
     products = products.subspan(some.size());
   }

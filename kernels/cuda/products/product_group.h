@@ -17,6 +17,8 @@ struct ProductPart {
   const std::byte* bytes = nullptr;
   float* out = nullptr;
   const float* bias = nullptr;
+  const float* factors = nullptr;  // as DeviceMatrix has them
+  float* parts = nullptr;          // [n_splits][n_tokens][n_out], where a sum has several splits
   unsigned n_out = 0;
   unsigned first_block = ~0u;  // of rows, among those of the group
   bool is_added = false;
@@ -69,6 +71,7 @@ inline ProductGroup group_of(std::span<const Product> products, std::size_t n_to
     group.parts[i] = {.bytes = each.weight->bytes,
                       .out = each.out,
                       .bias = each.bias,
+                      .factors = each.weight->factors,
                       .n_out = each.weight->n_out,
                       .first_block = n_blocks,
                       .is_added = each.is_added};

@@ -2,7 +2,7 @@
 #include "kernels/cuda/products/matmul.h"
 
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/primitives/half.h"
+#include "kernels/cuda/products/float_at.h"
 #include "kernels/cuda/products/scales.h"
 #include "kernels/cuda/weights/tile_types.h"
 
@@ -10,13 +10,6 @@ namespace satchel::kernels::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
-
-__device__ __forceinline__ float float_at(const DeviceMatrix& matrix, std::size_t i) {
-  if (matrix.type == WeightType::f32) return reinterpret_cast<const float*>(matrix.bytes)[i];
-  const unsigned short bits = reinterpret_cast<const unsigned short*>(matrix.bytes)[i];
-  if (matrix.type == WeightType::f16) return half_value(bits);
-  return __uint_as_float(static_cast<std::uint32_t>(bits) << 16);
-}
 
 __device__ __forceinline__ unsigned bits_of(const std::byte* plane, unsigned words, unsigned bits,
                                             unsigned chunk, const CodePlace& at) {

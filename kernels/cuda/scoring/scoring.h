@@ -8,7 +8,7 @@
 #include "kernels/cuda/attention/prefill_plan.h"
 #include "kernels/cuda/device/op_context.h"
 #include "kernels/cuda/lanes/lane_sources.h"
-#include "kernels/cuda/scoring/score.h"
+#include "kernels/cuda/scoring/score_prompt.h"
 
 namespace satchel::kernels::cuda {
 
@@ -21,12 +21,16 @@ class Scoring {
  private:
   void clear();
   void add(const ScoreArgs& args, std::size_t head_dim);
+  void add_prompt(const ScoreItem& item, std::size_t first_source);
   void add_tiles(std::size_t first_source, unsigned item, unsigned n_keys);
   std::size_t place(std::byte* at);
 
   LaneSources lanes_;
   std::vector<ScoreItem> scores_;
-  std::vector<KeyTile> halves_, pages_;  // tiles of fp16 rows, and of what is decoded
+  std::vector<PromptScoreItem> prompts_;
+  // Tiles of fp16 rows, of what is decoded, and of prompts.
+  std::vector<KeyTile> halves_, pages_, of_prompts_;
+  PromptScoreShape prompt_shape_;
   PrefillPlan rows_;
 };
 

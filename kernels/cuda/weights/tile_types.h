@@ -1,4 +1,4 @@
-// The weight types that have tiles, as constants for kernels. For .cu files.
+// The weight types that kernels know, as constants. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,6 +28,11 @@ cudaError_t with_tile_type(WeightType type, const Call& call) {
   return with_one_of(type, call,
                      std::integer_sequence<WeightType, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k,
                                            q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4>());
+}
+template <class Call>
+cudaError_t with_float_type(WeightType type, const Call& call) {
+  using enum WeightType;
+  return with_one_of(type, call, std::integer_sequence<WeightType, f32, f16, bf16>());
 }
 
 }  // namespace satchel::kernels::cuda

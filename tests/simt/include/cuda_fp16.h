@@ -31,3 +31,23 @@ inline __half2 __hsub2(__half2 a, __half2 b) {
   return {__float2half_rn(__half2float(a.x) - __half2float(b.x)),
           __float2half_rn(__half2float(a.y) - __half2float(b.y))};
 }
+inline __half2 __floats2half2_rn(float a, float b) {
+  return {__float2half_rn(a), __float2half_rn(b)};
+}
+inline __half2 __float2half2_rn(float a) {
+  return __floats2half2_rn(a, a);
+}
+// Products of halves are exact in fp32, their sum with a half in fp64: rounded once, as on a card.
+inline __half2 __hmul2(__half2 a, __half2 b) {
+  return __floats2half2_rn(__half2float(a.x) * __half2float(b.x),
+                           __half2float(a.y) * __half2float(b.y));
+}
+inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
+  const auto fma = [](__half x, __half y, __half z) -> __half {
+    const double exact =
+        static_cast<double>(__half2float(x)) * static_cast<double>(__half2float(y)) +
+        static_cast<double>(__half2float(z));
+    return {__builtin_bit_cast(unsigned short, static_cast<_Float16>(exact))};
+  };
+  return {fma(a.x, b.x, c.x), fma(a.y, b.y, c.y)};
+}

@@ -61,8 +61,9 @@ TEST_P(EveryAttend, pytorch_agrees) {
                              .out = out.data(),
                              .lse = lse.data()})
                     .ok());
-    EXPECT_LE(distance(out, want), 1e-6);
-    expect_lse(lse, want_lse, 2e-6f);
+    const bool is_prompt = test::is_prompt_of_card(GetParam(), n_tokens * n_heads / n_lanes);
+    EXPECT_LE(distance(out, want), is_prompt ? test::kPromptOutput : 1e-6);
+    expect_lse(lse, want_lse, is_prompt ? test::kPromptLse : 2e-6f);
 
     std::vector<float> sums(n_lanes * n_keys, 0.0f);
     for (std::size_t l = 0; l < n_lanes; ++l) {
@@ -79,8 +80,9 @@ TEST_P(EveryAttend, pytorch_agrees) {
       ASSERT_TRUE(backend().score({&args, 1}).ok());
     }
     const auto want_sums = file.take<float>(sums.size());
+    const float limit = is_prompt ? test::kPromptLse : 1e-5f;
     for (std::size_t i = 0; i < sums.size(); ++i)
-      EXPECT_NEAR(sums[i], want_sums[i], 1e-5f + 1e-5f * want_sums[i]) << i;
+      EXPECT_NEAR(sums[i], want_sums[i], limit + limit * want_sums[i]) << i;
     EXPECT_EQ(file.n_left(), 0u);
   }
 }
@@ -263,7 +265,7 @@ TEST_P(EveryAttend, the_order_of_tokens_in_a_run_does_not_matter) {
     const ExactRun other{k_transformed.data(), v_transformed.data(), positions.data(), kTokens};
     EXPECT_LE(distance(ask(backend(), question, {{.runs = {&one, 1}, .pages = {}}}).out,
                        ask(backend(), question, {{.runs = {&other, 1}, .pages = {}}}).out),
-              1e-6);
+              test::is_prompt_of_card(GetParam(), n_tokens * 2) ? test::kPromptOutput : 1e-6);
   }
 }
 
@@ -276,9 +278,12 @@ TEST_P(EveryAttend, a_constant_added_to_a_channel_of_v_shifts_the_output_by_it) 
     const Answer before = ask(backend(), question, {lane.view()});
     for (std::size_t i = 7; i < lane.v().size(); i += 64) lane.v()[i] = float_to_half(4.5f);
     const Answer after = ask(backend(), question, {lane.view()});
+    // Weights that are rounded to fp16 need not sum to 1.
+    const float limit = test::is_prompt_of_card(GetParam(), n_tokens * 2)
+                            ? 4 * test::kPromptLse
+                            : test::limit_on(GetParam(), 2e-6f);
     for (std::size_t i = 0; i < before.out.size(); ++i)
-      EXPECT_NEAR(after.out[i], before.out[i] + (i % 64 == 7 ? 4.0f : 0.0f),
-                  test::limit_on(GetParam(), 2e-6f));
+      EXPECT_NEAR(after.out[i], before.out[i] + (i % 64 == 7 ? 4.0f : 0.0f), limit);
   }
 }
 
