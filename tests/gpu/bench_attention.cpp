@@ -173,6 +173,7 @@ void bench_decode_attention(const Setting& setting) {
 }
 
 void bench_prefill_attention(const Setting& setting) {
+  if (setting.n_tokens != 0) return prefill_at(setting, setting.n_tokens);
   for (const std::size_t n : {256u, 4096u, 16384u})
     if (!setting.small || n == 256) prefill_at(setting, n);
 }

@@ -3,7 +3,7 @@
 // none is named.
 // tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
-//   --tokens   decode attention over so many tokens of one tier ("4 bits") alone, for a profiler
+//   --tokens   attention over so many tokens alone, decoding of one tier ("4 bits"), for a profiler
 #include <algorithm>
 #include <cstring>
 #include <string>

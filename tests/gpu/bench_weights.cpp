@@ -59,7 +59,7 @@ void bench(const Setting& setting, WeightType type, std::size_t n_out, std::size
                 {"tokens", tokens[i]}, {"bytes", bytes}};
     calls[i].add_to(result);
     result["times_one"] = calls[i].median() / calls[0].median();
-    result["tflops"] = 2e-6 * static_cast<double>(tokens[i] * n_out * n_in) / calls[i].median();
+    result["tflops"] = 2e-12 * static_cast<double>(tokens[i] * n_out * n_in) / calls[i].median();
     say(result);
   }
 }

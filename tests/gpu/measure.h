@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 struct Setting {
   kernels::Backend& backend;
   bool small = false;  // sizes for trying the program where there is no card
-  // Decode attention at one length and of one tier, for a profiler; 0 and empty: all.
+  // Attention at one length, decoding of one tier, for a profiler; 0 and empty: all.
   std::size_t n_tokens = 0;
   std::string tier = {};
 };

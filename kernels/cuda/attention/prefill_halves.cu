@@ -23,7 +23,7 @@ constexpr unsigned kTiles = 2, kRowsOfWarp = kTiles * 16, kRows = kWarps * kRows
 // kSteps: of 16 channels, at most.
 template <unsigned kSteps>
 struct Memory {
-  static constexpr unsigned kKeys = tile_keys_of_rows(kSteps * 16), kPieces = kSteps * 2;
+  static constexpr unsigned kKeys = tile_keys_of_rows(kSteps * 16), kPieces = kSteps <= 4 ? 8 : 16;
   // Rows of 16-byte pieces; piece p of row r at p ^ r % 8. Pieces past head_dim are 0.
   uint4 queries[kRows][kPieces];
   uint4 keys[kKeys][kPieces], values[kKeys][kPieces];
@@ -38,56 +38,73 @@ __device__ __forceinline__ const std::byte* piece_of(const uint4 (&rows)[kPieces
   return reinterpret_cast<const std::byte*>(&rows[piece ^ row % 8]);
 }
 
-// Of keys or values: a tile's rows, on their way; 0 where there is no token.
+// Of keys or values: a tile's rows, on their way; 0 where there is no token. A thread has one piece
+// of every kApart-th row.
 template <unsigned kKeys, unsigned kPieces>
 __device__ __forceinline__ void copy_rows(uint4 (&to)[kKeys][kPieces], const std::byte* from,
                                           unsigned n_there, unsigned head_dim) {
-  static_assert(kKeys * kPieces % kThreads == 0);
+  constexpr unsigned kApart = kThreads / kPieces;
+  static_assert(kApart % 8 == 0 && kKeys % kApart == 0);
+  const unsigned row = threadIdx.x / kPieces, piece = threadIdx.x % kPieces;
+  const bool has_piece = piece * 8 < head_dim;
+  const std::size_t row_bytes = std::size_t{head_dim} * 2;
+  from += row * row_bytes + piece * 16;
 #pragma unroll
-  for (unsigned i = 0; i < kKeys * kPieces / kThreads; ++i) {
-    const unsigned at = i * kThreads + threadIdx.x, row = at / kPieces, piece = at % kPieces;
-    uint4* const there = &to[row][piece ^ row % 8];
-    if (row < n_there && piece * 8 < head_dim)
-      copy_16_bytes_async(there, from + std::size_t{row} * head_dim * 2 + piece * 16);
+  for (unsigned i = 0; i < kKeys / kApart; ++i) {
+    uint4* const there = &to[row + i * kApart][piece ^ row % 8];
+    if (has_piece && row + i * kApart < n_there)
+      copy_16_bytes_async(there, from + i * kApart * row_bytes);
     else
       *there = {0, 0, 0, 0};
   }
   commit_copies();
 }
 
-// The warp's rows as fp16, a thread four channels of each.
+// The warp's rows as fp16, a thread four channels of each; eight rows are on their way at once.
 template <unsigned kSteps>
 __device__ __forceinline__ void load_queries(const LaneRows& rows, unsigned first_row,
                                              Memory<kSteps>& memory) {
+  constexpr unsigned kAtOnce = 8;
   const unsigned warp = threadIdx.x / kWarp, channel = threadIdx.x % kWarp * 4;
   const unsigned n_rows = rows.n_tokens * rows.n_group;
-#pragma unroll 8
-  for (unsigned i = 0; i < kRowsOfWarp; ++i) {
-    const unsigned of_block = warp * kRowsOfWarp + i, row = first_row + of_block;
-    float4 four = {0, 0, 0, 0};
-    if (row < n_rows && channel < rows.head_dim) {
+#pragma unroll 1
+  for (unsigned first = 0; first < kRowsOfWarp; first += kAtOnce) {
+    float4 fours[kAtOnce];
+    std::int32_t positions[kAtOnce];
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      const unsigned row = first_row + warp * kRowsOfWarp + first + i;
+      const unsigned token = (row < n_rows ? row : n_rows - 1) / rows.n_group;
       const std::size_t at =
-          std::size_t{row / rows.n_group} * rows.n_heads + rows.first_head + row % rows.n_group;
-      four = *reinterpret_cast<const float4*>(rows.q + at * rows.head_dim + channel);
+          std::size_t{token} * rows.n_heads + rows.first_head + (row - token * rows.n_group);
+      const bool is_there = row < n_rows && channel < rows.head_dim;
+      fours[i] = is_there ? *reinterpret_cast<const float4*>(rows.q + at * rows.head_dim + channel)
+                          : float4{0, 0, 0, 0};
+      positions[i] = rows.positions[token];
     }
-    const float most =
-        fmaxf(fmaxf(fabsf(four.x), fabsf(four.y)), fmaxf(fabsf(four.z), fabsf(four.w)));
-    const RowFactor factor = factor_of(warp_max(most));
-    if (threadIdx.x % kWarp == 0) {
-      memory.factors[of_block] = rows.scale * factor.inverse;
-      memory.positions[of_block] = rows.positions[(row < n_rows ? row : n_rows - 1) / rows.n_group];
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      const unsigned row = warp * kRowsOfWarp + first + i;  // of the block
+      const float4 four = fours[i];
+      const float most =
+          fmaxf(fmaxf(fabsf(four.x), fabsf(four.y)), fmaxf(fabsf(four.z), fabsf(four.w)));
+      const RowFactor factor = factor_of(warp_max(most));
+      if (threadIdx.x % kWarp == 0) {
+        memory.factors[row] = rows.scale * factor.inverse;
+        memory.positions[row] = positions[i];
+      }
+      if (channel >= kSteps * 16) continue;
+      auto* words = reinterpret_cast<uint2*>(&memory.queries[row][channel / 8 ^ row % 8]);
+      words[channel / 4 % 2] = {nearest_pair(four.x * factor.factor, four.y * factor.factor),
+                                nearest_pair(four.z * factor.factor, four.w * factor.factor)};
     }
-    if (channel >= kSteps * 16) continue;
-    auto* words = reinterpret_cast<uint2*>(&memory.queries[of_block][channel / 8 ^ of_block % 8]);
-    words[channel / 4 % 2] = {nearest_pair(four.x * factor.factor, four.y * factor.factor),
-                              nearest_pair(four.z * factor.factor, four.w * factor.factor)};
   }
 }
 
 // A tile that some row of the block sees.
 struct SeenTile {
   unsigned i = 0;  // end: none
-  const TokenSource* source = nullptr;
+  unsigned source = 0;
   unsigned first = 0;
   PositionRange positions = {};
 };
@@ -111,10 +128,8 @@ struct HalvesBlock {
 
   // products[t][n][i]: row t · 16 + thread / 4 + 8 · (i / 2), key 8 n + 2 · (thread % 4) + i % 2.
   __device__ __forceinline__ void multiply_keys(float (&products)[kTiles][kKeys / 8][4]) const {
-    const unsigned n_steps = (rows.head_dim + 15) / 16;
 #pragma unroll
     for (unsigned step = 0; step < kSteps; ++step) {
-      if (step >= n_steps) break;
       std::uint32_t query[kTiles][4];
 #pragma unroll
       for (unsigned t = 0; t < kTiles; ++t) {
@@ -135,14 +150,14 @@ struct HalvesBlock {
   }
 
   // Products become logits, in all: soft cap, counts of merged tokens, what a row does not see.
-  __device__ __forceinline__ void make_logits(const SeenTile& tile, bool all_seen,
+  __device__ __forceinline__ void make_logits(const TokenSource& source, unsigned first,
+                                              bool all_seen,
                                               float (&logits)[kTiles][kKeys / 8][4]) const {
-    const TokenSource& source = *tile.source;
 #pragma unroll
     for (unsigned n = 0; n < kKeys / 8; ++n)
 #pragma unroll
       for (unsigned c = 0; c < 2; ++c) {
-        const unsigned token = tile.first + n * 8 + thread % 4 * 2 + c;
+        const unsigned token = first + n * 8 + thread % 4 * 2 + c;
         const bool lives = is_live(source, token);
         const std::int32_t at = lives ? source.positions[token] + source.shift : 0;
         const float bias = lives && source.log_counts != nullptr ? source.log_counts[token] : 0.0f;
@@ -175,7 +190,8 @@ struct HalvesBlock {
         largest = fmaxf(largest, fmaxf(logits[n][2 * i], logits[n][2 * i + 1]));
       largest = fmaxf(most[i], quad_max(largest) * times);
       const float base = largest == kNothing ? 0 : largest * kLog2OfE;
-      const float correction = exp2_of(fmaf(most[i], kLog2OfE, -base));
+      // Rounded as `base` is, so that it is 1 where the largest stays.
+      const float correction = exp2_of(most[i] * kLog2OfE - base);
       most[i] = largest;
       const float by = times * kLog2OfE, less = kHeadroom - base;
       float added = 0;
@@ -195,7 +211,6 @@ struct HalvesBlock {
   }
 
   __device__ __forceinline__ void add_values(const float (&weights)[kTiles][kKeys / 8][4]) {
-    const unsigned n_steps = (rows.head_dim + 15) / 16;
 #pragma unroll
     for (unsigned k = 0; k < kKeys / 16; ++k) {
       std::uint32_t a[kTiles][4];
@@ -207,7 +222,6 @@ struct HalvesBlock {
         }
 #pragma unroll
       for (unsigned c = 0; c < 2 * kSteps; c += 2) {
-        if (c >= 2 * n_steps) break;
         const unsigned key = k * 16 + thread % 16;
         std::uint32_t four[4];
         load_matrices<true>(piece_of(memory.values[key], key, c + thread / 16), four);
@@ -220,9 +234,10 @@ struct HalvesBlock {
   }
 
   // Whether products are logits but for the factor.
-  __device__ __forceinline__ bool are_logits(const SeenTile& tile, bool all_seen) const {
-    return all_seen && tile.first + kKeys <= tile.source->n_tokens &&
-           tile.source->log_counts == nullptr && !(rows.soft_cap > 0);
+  __device__ __forceinline__ bool are_logits(const TokenSource& source, unsigned first,
+                                             bool all_seen) const {
+    return all_seen && first + kKeys <= source.n_tokens && source.log_counts == nullptr &&
+           !(rows.soft_cap > 0);
   }
   __device__ __forceinline__ void put(unsigned first_row, unsigned split) const {
 #pragma unroll
@@ -252,26 +267,27 @@ __global__ void __launch_bounds__(kThreads, 2) attend_halves(const RowsCall call
   const unsigned all_tiles = item.first_tile + item.n_tiles;
   const unsigned end_tile =
       first_tile + item.tiles_of_split < all_tiles ? first_tile + item.tiles_of_split : all_tiles;
-  const auto seen_from = [&](unsigned i) {
-    SeenTile tile = {};
-    for (; i < end_tile; ++i) {
-      const KeyTile at = call.tiles[i];
-      tile.source = &call.sources[at.source];
-      tile.first = at.first;
-      tile.positions = positions_of(*tile.source, at.first, Memory<kSteps>::kKeys);
-      if (!none_sees_any(rows, of_block, tile.positions)) break;
-    }
-    tile.i = i;
+  // Past the last that one again.
+  const auto tile_at = [&](unsigned i) {
+    const KeyTile at = call.tiles[i < end_tile ? i : end_tile - 1];
+    SeenTile tile{.i = i, .source = at.source, .first = at.first};
+    tile.positions = positions_of(call.sources[at.source], at.first, Memory<kSteps>::kKeys);
+    return tile;
+  };
+  const auto seen_from = [&](SeenTile tile) {
+    while (tile.i < end_tile && none_sees_any(rows, of_block, tile.positions))
+      tile = tile_at(tile.i + 1);
     return tile;
   };
   const auto copy = [&](const SeenTile& tile, bool are_keys) {
-    const TokenSource& source = *tile.source;
+    const TokenSource& source = call.sources[tile.source];
     copy_rows(are_keys ? memory.keys : memory.values,
               (are_keys ? source.k : source.v) + std::size_t{tile.first} * rows.head_dim * 2,
               source.n_tokens - tile.first, rows.head_dim);
   };
 
-  SeenTile tile = seen_from(first_tile);
+  SeenTile tile{.i = end_tile};
+  if (first_tile < end_tile) tile = seen_from(tile_at(first_tile));
   if (tile.i < end_tile) copy(tile, true);
   load_queries<kSteps>(rows, first_row, memory);
   __syncthreads();
@@ -280,12 +296,13 @@ __global__ void __launch_bounds__(kThreads, 2) attend_halves(const RowsCall call
     wait_for_copies<0>();
     __syncthreads();  // keys are there; nobody reads the values of before
     copy(tile, false);
+    const bool all_seen = all_see_all(rows, of_block, tile.positions);
+    const bool are_products = block.are_logits(call.sources[tile.source], tile.first, all_seen);
+    const SeenTile behind = tile_at(tile.i + 1);  // on its way while keys are multiplied
     float weights[kTiles][Memory<kSteps>::kKeys / 8][4] = {};
     block.multiply_keys(weights);
-    const bool all_seen = all_see_all(rows, of_block, tile.positions);
-    const bool are_products = block.are_logits(tile, all_seen);
-    if (!are_products) block.make_logits(tile, all_seen, weights);
-    const SeenTile next = seen_from(tile.i + 1);
+    if (!are_products) block.make_logits(call.sources[tile.source], tile.first, all_seen, weights);
+    const SeenTile next = seen_from(behind);
     wait_for_copies<0>();
     __syncthreads();  // values are there; nobody reads the keys any more
     if (next.i < end_tile) copy(next, true);
@@ -316,8 +333,9 @@ bool takes_prefill_halves(const RowsShape& shape) {
 }
 
 cudaError_t attend_prefill_halves(Queue& queue, const RowsCall& call, const RowsShape& shape) {
-  return shape.head_dim <= 64 ? attend_with<4>(queue, call, shape)
-                              : attend_with<8>(queue, call, shape);
+  if (shape.head_dim <= 64) return attend_with<4>(queue, call, shape);
+  if (shape.head_dim <= 96) return attend_with<6>(queue, call, shape);
+  return attend_with<8>(queue, call, shape);
 }
 
 }  // namespace satchel::kernels::cuda

@@ -29,19 +29,30 @@ struct Stage {
   uint4 pieces[kTokens][kPieces];  // piece p of token t at p ^ t % 8
 };
 
+// A thread's pieces of a chunk: one of every 16th token.
 template <unsigned kTokens>
-__device__ __forceinline__ void copy_tokens(Stage<kTokens>& to, const HalfOperands& from,
-                                            unsigned first_token, unsigned chunk) {
-  constexpr unsigned kWordsOfChunk = kChunkValues / 2;
-  static_assert(kTokens * kPieces % kThreads == 0);
+struct TokenCopy {
+  static constexpr unsigned kTokensApart = kThreads / kPieces;
+  static_assert(kTokensApart % 8 == 0 && kTokens % kTokensApart == 0);
+  const std::uint32_t* from;
+  const std::size_t words_apart;
+
+  __device__ __forceinline__ TokenCopy(const HalfOperands& operands, unsigned first_token,
+                                       unsigned chunk)
+      : from(operands.pairs +
+             std::size_t{first_token + threadIdx.x / kPieces} * operands.words_of_row +
+             chunk * kChunkValues / 2 + threadIdx.x % kPieces * 4),
+        words_apart(std::size_t{kTokensApart} * operands.words_of_row) {}
+  // To a stage; the next time, the next chunk.
+  __device__ __forceinline__ void copy(Stage<kTokens>& to) {
+    const unsigned token = threadIdx.x / kPieces;
+    const unsigned piece = threadIdx.x % kPieces ^ token % 8;
 #pragma unroll
-  for (unsigned i = 0; i < kTokens * kPieces / kThreads; ++i) {
-    const unsigned at = i * kThreads + threadIdx.x, token = at / kPieces, piece = at % kPieces;
-    copy_16_bytes_async(&to.pieces[token][piece ^ token % 8],
-                        from.pairs + std::size_t{first_token + token} * from.words_of_row +
-                            chunk * kWordsOfChunk + piece * 4);
+    for (unsigned i = 0; i < kTokens / kTokensApart; ++i)
+      copy_16_bytes_async(&to.pieces[token + i * kTokensApart][piece], from + i * words_apart);
+    from += kChunkValues / 2;
   }
-}
+};
 
 // That a multiprocessor has registers for.
 template <unsigned kTiles, unsigned kTokens>
@@ -121,41 +132,46 @@ __global__ void __launch_bounds__(kThreads, (blocks_beside<kTiles, kTokens>))
   const ProductPart part = group.part_of(row_block());
   const unsigned of_part = (row_block() - part.first_block) * kWarps + threadIdx.x / kWarp;
   const unsigned first_tile = of_part * kTiles, first_token = blockIdx.x / n_splits * kTokens;
-  const bool has_rows = first_tile * kTileRows < part.n_out;
   const unsigned split = blockIdx.x % n_splits;
   const unsigned n_all = operands.words_of_row * 2 / kChunkValues;
   const unsigned of_split = (n_all + n_splits - 1) / n_splits, first_chunk = split * of_split;
   const unsigned end_chunk = first_chunk + of_split < n_all ? first_chunk + of_split : n_all;
   auto& stages = shared_memory<Stage<kTokens>[kStages]>();
   WarpProducts<kType, kTiles, kTokens> products(part, first_tile);
+  TokenCopy<kTokens> tokens(operands, first_token, first_chunk);
+  // Past the last tile that one again, and past the last chunk: what nobody uses is loaded too.
+  const unsigned last_tile = (part.n_out - 1) / kTileRows;
   HalfRows<kType> next[kTiles];
-#pragma unroll
-  for (unsigned t = 0; t < kTiles; ++t)
-    if (first_chunk < end_chunk) next[t].load(group, part, first_tile + t, first_chunk);
-#pragma unroll
-  for (unsigned i = 0; i + 1 < kStages; ++i) {
-    if (first_chunk + i < end_chunk) copy_tokens(stages[i], operands, first_token, first_chunk + i);
-    commit_copies();
-  }
-  for (unsigned chunk = first_chunk, i = 0; chunk < end_chunk; ++chunk, ++i) {
-    wait_for_copies<kStages - 2>();
-    __syncthreads();  // this chunk is there, and nobody reads the one that is overwritten
-    const unsigned ahead = i + kStages - 1;
-    if (first_chunk + ahead < end_chunk)
-      copy_tokens(stages[ahead % kStages], operands, first_token, first_chunk + ahead);
-    commit_copies();
-    if (!has_rows) continue;
-    HalfRows<kType> rows[kTiles];
+  const auto load_rows = [&](unsigned chunk) {
+    const unsigned there = chunk < n_all ? chunk : n_all - 1;
 #pragma unroll
     for (unsigned t = 0; t < kTiles; ++t) {
-      rows[t] = next[t];
-      if (chunk + 1 < end_chunk) next[t].load(group, part, first_tile + t, chunk + 1);
+      const unsigned tile = first_tile + t;
+      next[t].load(group, part, tile < last_tile ? tile : last_tile, there);
     }
-    products.add(rows, stages[i % kStages]);
+  };
+  load_rows(first_chunk);
+#pragma unroll
+  for (unsigned i = 0; i + 1 < kStages; ++i) {
+    if (first_chunk + i < end_chunk) tokens.copy(stages[i]);
+    commit_copies();
+  }
+  unsigned stage = 0;
+  for (unsigned chunk = first_chunk; chunk < end_chunk; ++chunk) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();  // this chunk is there, and nobody reads the one that is overwritten
+    if (chunk + kStages - 1 < end_chunk) tokens.copy(stages[stage == 0 ? kStages - 1 : stage - 1]);
+    commit_copies();
+    HalfRows<kType> rows[kTiles];
+#pragma unroll
+    for (unsigned t = 0; t < kTiles; ++t) rows[t] = next[t];
+    load_rows(chunk + 1);
+    products.add(rows, stages[stage]);
+    stage = stage + 1 == kStages ? 0 : stage + 1;
   }
   float* const parts =
       n_splits == 1 ? nullptr : part.parts + std::size_t{split} * group.n_tokens * part.n_out;
-  if (has_rows) products.put(part, operands, first_tile, first_token, group.n_tokens, parts);
+  products.put(part, operands, first_tile, first_token, group.n_tokens, parts);
 }
 
 constexpr unsigned kAddThreads = 256;

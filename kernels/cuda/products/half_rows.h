@@ -21,10 +21,9 @@ using HalfStep = std::uint32_t[kStepValues / 16][4];  // operand A of a step's t
 template <WeightType kType>
 class HalfRows {
  public:
-  // kTileRows rows from tile · kTileRows on; past the last row all is 0.
+  // kTileRows rows from tile · kTileRows on, of a tile that is there.
   __device__ __forceinline__ void load(const ProductGroup& group, const ProductPart& part,
                                        unsigned tile, unsigned chunk) {
-    if (tile * kTileRows >= part.n_out) return;
     const unsigned thread = threadIdx.x % kWarp;
     chunk_.template load<Reads::again>(
         ThreadPlanes<kType>(part.bytes + std::size_t{tile} * group.plan.tile_bytes, group.plan,

@@ -104,21 +104,20 @@ struct Keys {
   }
 };
 
-// The contribution of a query to the score of a key.
-__device__ __forceinline__ float importance(const LaneRows& rows, const QueryColumn& column,
-                                            float product) {
+// The probability with which a query attends to a key.
+__device__ __forceinline__ float probability(const LaneRows& rows, const QueryColumn& column,
+                                             float product) {
   constexpr float kLn2 = 0.69314718055994530942f;
   if (rows.soft_cap > 0) {
-    const float logit =
-        rows.soft_cap * tanhf(product * column.factor * kLn2 / rows.soft_cap) * kLog2OfE;
-    return exp2_of(logit - column.lse) * column.weight;
+    const float logit = rows.soft_cap * tanhf(product * column.factor * kLn2 / rows.soft_cap);
+    return exp2_of(logit * kLog2OfE - column.lse);
   }
-  return exp2_of(fmaf(product, column.factor, -column.lse)) * column.weight;
+  return exp2_of(fmaf(product, column.factor, -column.lse));
 }
 
 // Sixteen queries from `first` of the stage on. seen(c, t, i): whether the query of the thread's
 // column c sees its key i of tile t.
-template <unsigned kSteps, class Seen>
+template <bool kIsSum, unsigned kSteps, class Seen>
 __device__ __forceinline__ void add_queries(const PromptScoreItem& item, const Keys<kSteps>& keys,
                                             const Stage<kSteps>& stage, unsigned first,
                                             const Seen& seen, float (&found)[kTiles][2]) {
@@ -145,10 +144,71 @@ __device__ __forceinline__ void add_queries(const PromptScoreItem& item, const K
 #pragma unroll
         for (unsigned i = 0; i < 2; ++i) {
           if (!seen(of_stage, t, i)) continue;
-          const float x = importance(item.score.rows, column, products[t][n][2 * i + c]);
-          found[t][i] = item.score.is_sum ? found[t][i] + x : fmaxf(found[t][i], x);
+          const float share = probability(item.score.rows, column, products[t][n][2 * i + c]);
+          found[t][i] = kIsSum ? fmaf(share, column.weight, found[t][i])
+                               : fmaxf(found[t][i], share * column.weight);
         }
     }
+}
+
+// All queries of the split that see some of the keys, for this thread's keys of the warp's.
+template <bool kIsSum, unsigned kSteps>
+__device__ __forceinline__ void scan_queries(const PromptScoreItem& item, const TokenSource& source,
+                                             unsigned first, PositionRange range,
+                                             Memory<kSteps>& memory, float (&found)[kTiles][2]) {
+  const LaneRows& rows = item.score.rows;
+  const auto sees_all = [](unsigned, unsigned, unsigned) { return true; };
+  const unsigned thread = threadIdx.x % kWarp;
+  const unsigned begin = first_at(rows, range.first + rows.least_back);
+  const unsigned end = first_at(rows, range.last + rows.most_back + 1);
+  const unsigned first_stage = begin / kQueriesOfStage;
+  const unsigned n_stages =
+      end <= begin ? 0 : (end + kQueriesOfStage - 1) / kQueriesOfStage - first_stage;
+  const unsigned of_split = (n_stages + item.n_splits - 1) / item.n_splits;
+  unsigned stage = first_stage + blockIdx.z * of_split;
+  const unsigned all = first_stage + n_stages;
+  const unsigned end_stage = stage + of_split < all ? stage + of_split : all;
+  for (auto& of_tile : found)
+    for (float& x : of_tile) x = kIsSum ? 0.0f : kNothing;
+  if (stage >= end_stage) return;
+  copy_stage(memory.stages[0], item, blockIdx.y, stage * kQueriesOfStage);
+  Keys<kSteps> keys;
+  keys.load(source, first, rows.head_dim);
+  for (unsigned i = 0; stage < end_stage; ++stage, ++i) {
+    const bool has_next = stage + 1 < end_stage;
+    if (has_next)
+      copy_stage(memory.stages[(i + 1) % 2], item, blockIdx.y, (stage + 1) * kQueriesOfStage);
+    else
+      commit_copies();
+    wait_for_copies<1>();
+    __syncthreads();
+    const Stage<kSteps>& there = memory.stages[i % 2];
+    const unsigned first_token = stage * kQueriesOfStage;
+    const unsigned last = first_token + kQueriesOfStage - 1;
+    const bool every =
+        last < rows.n_tokens &&
+        all_see_all(rows, {rows.positions[first_token], rows.positions[last]}, range);
+    if (every) {
+#pragma unroll 1
+      for (unsigned q = 0; q < kQueriesOfStage; q += 16)
+        add_queries<kIsSum>(item, keys, there, q, sees_all, found);
+    } else {
+      std::int32_t positions[kTiles][2];
+      for (unsigned t = 0; t < kTiles; ++t)
+        for (unsigned k = 0; k < 2; ++k) {
+          const unsigned token = first + t * 16 + thread / 4 + 8 * k;
+          positions[t][k] = token < source.n_tokens ? source.positions[token] + source.shift : 0;
+        }
+      const auto seen = [&](unsigned query, unsigned t, unsigned k) {
+        const unsigned token = first_token + query;
+        return token < rows.n_tokens && can_attend(rows, rows.positions[token], positions[t][k]);
+      };
+#pragma unroll 1
+      for (unsigned q = 0; q < kQueriesOfStage; q += 16)
+        add_queries<kIsSum>(item, keys, there, q, seen, found);
+    }
+    __syncthreads();  // nobody reads the stage that is overwritten next
+  }
 }
 
 // x: tiles of keys, y: heads of the group, z: splits of the queries.
@@ -163,62 +223,13 @@ __global__ void __launch_bounds__(kThreads, 2) score_prompt_keys(const PromptSco
   if (blockIdx.y >= rows.n_group || blockIdx.z >= item.n_splits) return;
   const TokenSource& source = call.sources[tile.source];
   const PositionRange range = positions_of(source, tile.first, kKeysOfPromptBlock);
-  const unsigned begin = first_at(rows, range.first + rows.least_back);
-  const unsigned end = first_at(rows, range.last + rows.most_back + 1);
-  const unsigned first_stage = begin / kQueriesOfStage;
-  const unsigned n_stages =
-      end <= begin ? 0 : (end + kQueriesOfStage - 1) / kQueriesOfStage - first_stage;
-  const unsigned of_split = (n_stages + item.n_splits - 1) / item.n_splits;
-  unsigned stage = first_stage + blockIdx.z * of_split;
-  const unsigned all = first_stage + n_stages;
-  const unsigned end_stage = stage + of_split < all ? stage + of_split : all;
   const unsigned thread = threadIdx.x % kWarp;
   const unsigned first = tile.first + threadIdx.x / kWarp * kTiles * 16;
-
   float found[kTiles][2];
-  for (auto& of_tile : found)
-    for (float& x : of_tile) x = item.score.is_sum ? 0.0f : kNothing;
-  if (stage < end_stage) {
-    copy_stage(memory.stages[0], item, blockIdx.y, stage * kQueriesOfStage);
-    Keys<kSteps> keys;
-    keys.load(source, first, rows.head_dim);
-    for (unsigned i = 0; stage < end_stage; ++stage, ++i) {
-      const bool has_next = stage + 1 < end_stage;
-      if (has_next)
-        copy_stage(memory.stages[(i + 1) % 2], item, blockIdx.y, (stage + 1) * kQueriesOfStage);
-      else
-        commit_copies();
-      wait_for_copies<1>();
-      __syncthreads();
-      const Stage<kSteps>& there = memory.stages[i % 2];
-      const unsigned first_token = stage * kQueriesOfStage;
-      const unsigned last = first_token + kQueriesOfStage - 1;
-      const bool every =
-          last < rows.n_tokens &&
-          all_see_all(rows, {rows.positions[first_token], rows.positions[last]}, range);
-      if (every) {
-#pragma unroll 1
-        for (unsigned q = 0; q < kQueriesOfStage; q += 16)
-          add_queries(
-              item, keys, there, q, [](unsigned, unsigned, unsigned) { return true; }, found);
-      } else {
-        std::int32_t positions[kTiles][2];
-        for (unsigned t = 0; t < kTiles; ++t)
-          for (unsigned k = 0; k < 2; ++k) {
-            const unsigned token = first + t * 16 + thread / 4 + 8 * k;
-            positions[t][k] = token < source.n_tokens ? source.positions[token] + source.shift : 0;
-          }
-        const auto seen = [&](unsigned query, unsigned t, unsigned k) {
-          const unsigned token = first_token + query;
-          return token < rows.n_tokens && can_attend(rows, rows.positions[token], positions[t][k]);
-        };
-#pragma unroll 1
-        for (unsigned q = 0; q < kQueriesOfStage; q += 16)
-          add_queries(item, keys, there, q, seen, found);
-      }
-      __syncthreads();  // nobody reads the stage that is overwritten next
-    }
-  }
+  if (item.score.is_sum)
+    scan_queries<true>(item, source, first, range, memory, found);
+  else
+    scan_queries<false>(item, source, first, range, memory, found);
   float* const to =
       item.parts + (std::size_t{blockIdx.y} * item.n_splits + blockIdx.z) * item.n_slots;
 #pragma unroll
