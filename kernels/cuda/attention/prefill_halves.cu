@@ -236,8 +236,8 @@ struct HalvesBlock {
   // Whether products are logits but for the factor.
   __device__ __forceinline__ bool are_logits(const TokenSource& source, unsigned first,
                                              bool all_seen) const {
-    return all_seen && first + kKeys <= source.n_tokens && source.log_counts == nullptr &&
-           !(rows.soft_cap > 0);
+    return all_seen && !source.is_page && first + kKeys <= source.n_tokens &&
+           source.log_counts == nullptr && !(rows.soft_cap > 0);
   }
   __device__ __forceinline__ void put(unsigned first_row, unsigned split) const {
 #pragma unroll

@@ -236,8 +236,10 @@ __global__ void __launch_bounds__(kThreads, 2) score_prompt_keys(const PromptSco
   for (unsigned t = 0; t < kTiles; ++t)
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
-      const float of_key = item.score.is_sum ? quad_sum(found[t][i]) : quad_max(found[t][i]);
+      const bool is_sum = item.score.is_sum;
+      float of_key = is_sum ? quad_sum(found[t][i]) : quad_max(found[t][i]);
       const unsigned token = first + t * 16 + thread / 4 + 8 * i;
+      if (!is_live(source, token)) of_key = is_sum ? 0 : kNothing;
       if (thread % 4 == 0 && token < source.n_tokens) to[tile.slot + token - tile.first] = of_key;
     }
 }
