@@ -236,8 +236,10 @@ struct HalvesBlock {
   // Whether products are logits but for the factor.
   __device__ __forceinline__ bool are_logits(const TokenSource& source, unsigned first,
                                              bool all_seen) const {
-    return all_seen && !source.is_page && first + kKeys <= source.n_tokens &&
-           source.log_counts == nullptr && !(rows.soft_cap > 0);
+    static_assert(kKeys == 64);
+    const bool all_live =
+        source.is_page ? source.live[first / kKeys] == ~0ull : first + kKeys <= source.n_tokens;
+    return all_seen && all_live && source.log_counts == nullptr && !(rows.soft_cap > 0);
   }
   __device__ __forceinline__ void put(unsigned first_row, unsigned split) const {
 #pragma unroll
