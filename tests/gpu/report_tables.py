@@ -150,6 +150,8 @@ def operations(report):
     for row in of_op(report, "select"):
         rows.append((f"the largest {row['keep']} of {row['scores']}, {row['lanes']} lanes", spread(row), row["bytes"]))
     for row in of_op(report, "matmul"):
+        if row["tokens"] > 16:  # a prompt's: below
+            continue
         rows.append((f"{row['tokens']} tokens times {row['type']} {row['n_out']}x{row['n_in']} ({row['times_one']:.2f}x one)",
                      spread(row), row["bytes"]))
     if rows:
@@ -159,6 +161,10 @@ def operations(report):
             full.append((what, time, f"{count / 1e6:.1f}", f"{rate * 1e-9:.0f}", number(share_of(report, rate))))
         lines += ["## Cache operations and products", ""]
         lines += table(("operation", "µs (p5-p95)", "MB", "GB/s", "% of bandwidth"), full)
+    rows = [(row["tokens"], f"{row['type']} {row['n_out']}x{row['n_in']}", spread(row), f"{row['tflops']:.0f}")
+            for row in of_op(report, "matmul") if row["tokens"] > 16]
+    if rows:
+        lines += ["## Products of prompts", ""] + table(("tokens", "weights", "µs (p5-p95)", "TFLOP/s"), rows)
     return lines
 
 
