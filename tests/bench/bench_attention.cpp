@@ -5,7 +5,7 @@
 //            reads another layer's cache, 48 MiB of pages in all, so that it comes from memory
 //   pages    pages of other kinds beside those, a round of each in turn
 //   ladder   pages of the ladder (kvcache/codecs/klt.cpp) beside exact fp16, a round of each in
-//            turn; 8, 4, 3 and 2 bits, and K at 4 with V at 2
+//            turn; 8, 4, 3 and 2 bits, K at 4 with V at 2, and 4 bits in shorter pages
 //   prefill  512 new tokens over themselves (and 2048 packed ones), multiply-adds that count only
 //   score    the second pass over 1024 tokens; encode: pages packed one after the other
 //   echo     2048 queries over themselves, all of them: logsumexp() and score() by the maximum, one
@@ -107,6 +107,11 @@ class KindsOfPages {
     add("fp16", {});
     for (const std::size_t bits : {8u, 4u, 3u, 2u}) add(std::to_string(bits), rung(bits, bits));
     add("K4V2", rung(4, 2));
+    for (const std::size_t capacity : {96u, 64u, 32u}) {
+      Held shorter = rung(4, 4);
+      shorter.page->capacity = capacity;
+      add("4 in " + std::to_string(capacity), shorter);
+    }
   }
 
   void run(const char* called) {

@@ -28,7 +28,7 @@ struct CodeWords {
 inline bool has_code_kernel(const PageLayout& layout) {
   const std::size_t d = layout.head_dim;
   if (!layout.v.is_affine()) return false;
-  if (layout.k.is_mixed_bit()) return layout.capacity == kPageTokens;
+  if (layout.k.is_mixed_bit()) return true;
   return layout.k.is_affine() && (d == 64 || d == 128 || d == 256);
 }
 

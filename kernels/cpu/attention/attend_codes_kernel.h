@@ -1,5 +1,5 @@
 // Decode attention on one quantised page, with integer arithmetic directly on the codes.
-//   pages have any capacity (mixed-bit keys: 128); empty and dead slots get no weight
+//   pages have any capacity; empty and dead slots get no weight
 //   K  logit = Σ (q·s)·code + q·z: q is folded with the scales of each group of tokens, to 16 bits
 //      with one fp32 factor; the dot product is exact in int32; q·z is one fp32 number per group
 //   V  out = Σ (p·s)·code + p·z likewise: a row of codes is a channel, p is folded per group of
@@ -120,14 +120,19 @@ struct CodeTokens {
     }
   }
 
+  using RunMixedBit = decltype(&MixedBitProduct<V, 1, 32>::run);
+  static constexpr RunMixedBit kMixedBitKeys[] = {
+      MixedBitProduct<V, kRows, 32>::run, MixedBitProduct<V, kRows, 64>::run,
+      MixedBitProduct<V, kRows, 96>::run, MixedBitProduct<V, kRows, 128>::run};
+
   // logits [kRows, kTileTokens]
   SATCHEL_INLINE void run_keys(const LaneRows& all, std::size_t first, const CodeTile& tile,
                                std::size_t seen_end, CodePrefetch& prefetch, float* logits) {
     const std::size_t d = all.head_dim;
     if constexpr (kRows <= kFewerRowsMax) {
       if (tile.mixed_bit_k.codes != nullptr)
-        return MixedBitProduct<V, kRows>::run(all.q + first * d, tile.mixed_bit_k, d, prefetch,
-                                              logits, kTileTokens);
+        return kMixedBitKeys[tile.capacity / 32 - 1](all.q + first * d, tile.mixed_bit_k, d,
+                                                     prefetch, logits, kTileTokens);
     }
     run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen_end, prefetch, logits,
                                  kTileTokens);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/contract/mixed_bit.h"
@@ -199,10 +200,11 @@ const float* AttendSplit::slots_of(const float* q) {
   return slots;
 }
 
-// A lane's pages mostly have one layout.
+// A lane's pages mostly have the same bits.
 const KeyParts& AttendSplit::parts_of(const PageLayout& layout) {
-  if (parts_layout_ == &layout) return parts_;
-  parts_layout_ = &layout;
+  const PageLayout* const last = std::exchange(parts_layout_, &layout);
+  if (last == &layout) return parts_;
+  if (last != nullptr && last->k.quad_bits == layout.k.quad_bits) return parts_;
   for (auto& of_part : parts_.weights) std::fill_n(of_part, layout.head_dim, 0.0f);
   parts_.n_parts = 0;
   std::fill_n(parts_.n_of_bits, kMixedBitParts, 0);
@@ -214,7 +216,7 @@ const KeyParts& AttendSplit::parts_of(const PageLayout& layout) {
                   parts_.n_parts = std::max(parts_.n_parts, part + 1);
                   const std::size_t kind = bits == 4 ? 0 : bits == 2 ? 1 : 2;
                   parts_.of_bits[kind][parts_.n_of_bits[kind]++] = {
-                      .at = static_cast<std::uint16_t>(at / kPartStep),
+                      .at = static_cast<std::uint16_t>(at / part_bytes(layout.capacity, 1)),
                       .part = static_cast<std::uint8_t>(part),
                       .quad = static_cast<std::uint8_t>(first / kQuad)};
                 });

@@ -4,7 +4,8 @@
 //   of a code, and rounded to 16 bits with one fp32 factor. So parts add up without assembling
 //   codes. The dot product is exact in int32.
 //   a register holds neighbouring tokens: no horizontal sums, and channels can have any width
-//   pages  with a capacity of 128 tokens; for others, and for many rows, keys() unpacks
+//   short pages  have parts of fewer words than a register: these are repeated, and each is
+//          shifted to its token's code
 //   error  about 1e-5 of the largest folded value times its code, as attend_codes_kernel.h
 #pragma once
 
@@ -19,16 +20,29 @@
 namespace satchel::kernels::cpu {
 namespace {
 
+// Where the codes of neighbouring tokens from kToken on lie in their words.
+template <std::size_t kTokens, std::size_t kWords, std::size_t kBits, std::size_t kToken>
+struct FieldShifts {
+  alignas(64) std::uint32_t bits[kTokens] = {};
+  constexpr FieldShifts() {
+    for (std::size_t i = 0; i < kTokens; ++i)
+      bits[i] = static_cast<std::uint32_t>((kToken + i) / kWords * kBits);
+  }
+};
+
 // At most four rows at a time: each number of rows is an instance that takes its time to compile.
-template <class V, std::size_t kRows>
+template <class V, std::size_t kRows, std::size_t kCapacity>
 struct MixedBitProduct {
   static_assert(kRows <= 4);
   using Int = typename V::Int;
   using Float = typename V::Float;
-  static constexpr std::size_t kAllBlocks = kTileTokens / V::kFloats;  // registers of tokens
-  // As many at a time as fit into registers, with their sums.
-  static constexpr std::size_t kBlocks =
-      std::min({std::bit_floor(V::kFourSums / kRows), V::kFloats / 2, kAllBlocks});
+  static constexpr std::size_t kAllBlocks = kCapacity / V::kFloats;  // registers of tokens
+  // As many at a time as fit into registers, with their sums, and divide all of them.
+  static constexpr std::size_t kBlocks = [] {
+    std::size_t n = std::min({V::kFourSums / kRows, V::kFloats / 2, kAllBlocks});
+    while (kAllBlocks % n != 0) --n;
+    return n;
+  }();
   static constexpr std::size_t kPasses = kAllBlocks / kBlocks;
 
   struct Folding {
@@ -36,7 +50,7 @@ struct MixedBitProduct {
     alignas(64) float factor[kDotRows], offset[kDotRows];
   };
 
-  // out[r][t] = row r of q [kRows, head_dim] with token t, for a full page.
+  // out[r][t] = row r of q [kRows, head_dim] with token t, for all kCapacity of them.
   [[gnu::noinline]] static void run(const float* q, const MixedBitPlanes& planes,
                                     std::size_t head_dim, CodePrefetch& prefetch, float* out,
                                     std::size_t out_stride) {
@@ -116,18 +130,16 @@ struct MixedBitProduct {
   template <std::size_t kBits, std::size_t kPass>
   SATCHEL_INLINE void add_parts(const MixedBitPlanes& planes, const Folding& folding,
                                 CodePrefetch& prefetch, Sums& sums) {
-    constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kFloats;  // of words
     constexpr std::size_t kKind = kBits == 4 ? 0 : kBits == 2 ? 1 : 2;
     const std::size_t n = planes.parts->n_of_bits[kKind];
     for (std::size_t i = 0; i < n; ++i) {
       if (i % (2 * kPasses) == kPass) prefetch.step();
       const QuadPart part = planes.parts->of_bits[kKind][i];
-      const std::byte* const codes = planes.codes + part.at * kPartStep;
+      const std::byte* const codes = planes.codes + part.at * part_bytes(kCapacity, 1);
       typename V::Four fours[kBlocks];
       unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
         constexpr std::size_t block = kPass + b.value * kPasses;
-        fours[b.value] = V::template four<kBits, block / kRegisters * kBits>(
-            V::load(codes + block % kRegisters * sizeof(Int)));
+        fours[b.value] = codes_of_block<kBits, block>(codes);
       });
       // A row's words as they are needed: with the sums they would not fit into 16 registers.
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
@@ -137,6 +149,22 @@ struct MixedBitProduct {
           V::add_four(sums[r.value][b.value], fours[b.value], first, second);
         });
       });
+    }
+  }
+
+  // Token t is in word t % kWords of a part: where a register of tokens comes to the last word, it
+  // goes on with the first one's next bits.
+  template <std::size_t kBits, std::size_t kBlock>
+  SATCHEL_INLINE typename V::Four codes_of_block(const std::byte* codes) {
+    constexpr std::size_t kWords = kCapacity * kBits / 8, kToken = kBlock * V::kFloats;
+    constexpr std::size_t kFirst = kToken % kWords;
+    if constexpr (kFirst + V::kFloats <= kWords) {
+      const Int words = V::load(codes + kFirst * sizeof(std::uint32_t));
+      return V::template four<kBits, kToken / kWords * kBits>(words);
+    } else {
+      static constexpr FieldShifts<V::kFloats, kWords, kBits, kToken> kShifts;
+      const Int words = V::template load_around<kWords, kFirst>(codes);
+      return V::template four<kBits, 0>(V::shift_right_each(words, V::load(kShifts.bits)));
     }
   }
 };

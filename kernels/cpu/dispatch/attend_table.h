@@ -62,12 +62,11 @@ inline constexpr std::size_t kMixedBitParts = 3;  // 7 = 4 + 2 + 1
 
 // One part of a quad: the place of its codes, and its index among its quad's parts.
 struct QuadPart {
-  std::uint16_t at;  // times kPartStep bytes
+  std::uint16_t at;  // in parts of one bit
   std::uint8_t part, quad;
 };
-inline constexpr std::size_t kPartStep = kPageTokens * kQuad / 8;  // a part of one bit
 
-// The parts of a page's keys, of a layout with room for 128 tokens.
+// The parts of a page's keys, the same for every capacity.
 //   weights  the weight of each part of a channel's code: 2^(bits below it), 0 if there is none
 struct KeyParts {
   alignas(64) float weights[kMixedBitParts][kHeadDimMax];

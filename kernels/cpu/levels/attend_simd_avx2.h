@@ -45,6 +45,17 @@ struct AttendAvx2 : FoursAvx2 {
     const Int first = _mm256_cvtepu32_epi64(words);
     return _mm256_or_si256(first, _mm256_slli_epi64(first, 24));
   }
+  // Words from kFirst on, and from the first one on again after kWords of them; both are multiples
+  // of four.
+  template <std::size_t kWords, std::size_t kFirst>
+  SATCHEL_INLINE Int load_around(const std::byte* at) {
+    const auto* const fours = reinterpret_cast<const __m128i*>(at);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(fours + kFirst / 4)),
+                                   _mm_loadu_si128(fours + (kFirst + 4) % kWords / 4), 1);
+  }
+  SATCHEL_INLINE Int shift_right_each(Int words, Int bits) {
+    return _mm256_srlv_epi32(words, bits);
+  }
   // Two 16-bit words, repeated to fill the register.
   SATCHEL_INLINE Int broadcast_pair(const std::int16_t* at) {
     std::int32_t both;

@@ -71,6 +71,27 @@ struct AttendAvx512 : FoursAvx512 {
     const Int first = _mm512_cvtepu32_epi64(words);
     return _mm512_or_si512(first, _mm512_slli_epi64(first, 24));
   }
+  // Words from kFirst on, and from the first one on again after kWords of them; both are multiples
+  // of four.
+  template <std::size_t kWords, std::size_t kFirst>
+  SATCHEL_INLINE Int load_around(const std::byte* at) {
+    if constexpr (kWords == 4) {
+      return repeat(at);
+    } else if constexpr (kWords % 8 == 0) {
+      const auto* const eights = reinterpret_cast<const __m256i*>(at);
+      return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(eights + kFirst / 8)),
+                                _mm256_loadu_si256(eights + (kFirst + 8) % kWords / 8), 1);
+    } else {
+      static_assert(kWords == 12);
+      constexpr int kFour = kFirst / 4,
+                    kOrder = kFour | (kFour + 1) % 3 << 2 | (kFour + 2) % 3 << 4 | kFour << 6;
+      const Int words = _mm512_maskz_loadu_epi32(0xfff, at);
+      return _mm512_shuffle_i32x4(words, words, kOrder);
+    }
+  }
+  SATCHEL_INLINE Int shift_right_each(Int words, Int bits) {
+    return _mm512_srlv_epi32(words, bits);
+  }
   // Two 16-bit words, repeated to fill the register.
   SATCHEL_INLINE Int broadcast_pair(const std::int16_t* at) {
     std::int32_t both;

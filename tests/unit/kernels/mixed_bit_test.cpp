@@ -138,7 +138,7 @@ TEST_P(EveryGraded, attention_is_the_references) {
   for (const std::size_t d : {64u, 80u, 256u}) {
     const TestBasis basis(d);
     const Basis view = basis.view();
-    for (const std::size_t capacity : {96u, 128u})
+    for (const std::size_t capacity : {32u, 64u, 96u, 128u})
       for (const auto& pattern : kPatterns)
         for (const std::size_t v_bits : {2u, 3u, 4u, 8u}) {
           if (!takes(++i, 31)) continue;
@@ -170,6 +170,33 @@ TEST_P(EveryGraded, attention_is_the_references) {
           }
         }
   }
+}
+
+// As parts of a long chat lie one after the other, each with a last page of its own length.
+TEST_P(EveryGraded, pages_of_every_length_and_of_other_bits_share_a_lane) {
+  constexpr std::size_t kDim = 64;
+  const TestBasis basis(kDim);
+  const Basis view = basis.view();
+  std::vector<LaneFixture> parts;
+  std::vector<PageView> pages;
+  std::int32_t end = kFirst;
+  for (const std::size_t capacity : {128u, 32u, 64u, 96u, 32u, 64u, 128u, 32u}) {
+    const auto& pattern = kPatterns[4 + parts.size() / 3 % 2];
+    parts.emplace_back(LaneFixture::Shape{.head_dim = kDim,
+                                          .n_pages = 2,
+                                          .page = {.capacity = capacity,
+                                                   .k = graded_operand(pattern, &view),
+                                                   .v = test::affine_operand(4, 32)},
+                                          .page_tokens = capacity - 3,
+                                          .first_position = end,
+                                          .seed = parts.size()});
+    end = parts.back().end_position();
+    for (const PageView& page : parts.back().view().pages) pages.push_back(page);
+  }
+  for (const std::size_t n_group : {1u, 2u, 3u, 4u, 5u})
+    expect_like_reference(
+        {.n_tokens = 1, .n_group = n_group, .head_dim = kDim, .first_position = end},
+        {{.runs = {}, .pages = pages}}, 4e-4, 1e-3f);
 }
 
 // With 8 bits everywhere keys come back to a hundredth, out of a basis as well.
