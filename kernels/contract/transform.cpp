@@ -73,20 +73,7 @@ void transform_by(const OperandLayout& operand, float* rows, std::size_t n_rows,
   for (std::size_t r = 0; r < n_rows; ++r) in_basis(rows + r * head_dim);
 }
 
-}  // namespace
-
-std::int32_t frame_of(const OperandLayout& keys, std::int32_t first_position) {
-  if (keys.transform != Transform::basis || keys.basis.rope.inverse_frequency.empty()) return 0;
-  return std::max(first_position, 0) / kFrameTokens * kFrameTokens;
-}
-
-std::int32_t frame_of(const PageLayout& layout, const std::byte* page) {
-  if (layout.k.transform != Transform::basis) return 0;
-  std::int32_t first = 0;
-  std::memcpy(&first, page + layout.positions_at, sizeof(first));
-  return frame_of(layout.k, first);
-}
-
+// rotations [n_pairs] are cosine and sine.
 void rotate_pairs(RopePairs pairs, std::size_t n_pairs, const float* rotations, float* rows,
                   std::size_t n_rows, std::size_t head_dim) {
   SATCHEL_ASSERT(2 * n_pairs <= head_dim);
@@ -102,6 +89,20 @@ void rotate_pairs(RopePairs pairs, std::size_t n_pairs, const float* rotations, 
       second = a * sine + b * cosine;
     }
   }
+}
+
+}  // namespace
+
+std::int32_t frame_of(const OperandLayout& keys, std::int32_t first_position) {
+  if (keys.transform != Transform::basis || keys.basis.rope.inverse_frequency.empty()) return 0;
+  return std::max(first_position, 0) / kFrameTokens * kFrameTokens;
+}
+
+std::int32_t frame_of(const PageLayout& layout, const std::byte* page) {
+  if (layout.k.transform != Transform::basis) return 0;
+  std::int32_t first = 0;
+  std::memcpy(&first, page + layout.positions_at, sizeof(first));
+  return frame_of(layout.k, first);
 }
 
 void rotate_rows(const RopeTable& rope, std::int32_t by, float* rows, std::size_t n_rows,

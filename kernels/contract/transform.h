@@ -32,12 +32,8 @@ void transform_rows(Transform transform, float* rows, std::size_t n_rows, std::s
 std::int32_t frame_of(const OperandLayout& keys, std::int32_t first_position);
 std::int32_t frame_of(const PageLayout& layout, const std::byte* page);
 
-// Rotates pairs of values in place; rotations [n_pairs] are cosine and sine. Values after the last
-// pair do not change.
-void rotate_pairs(RopePairs pairs, std::size_t n_pairs, const float* rotations, float* rows,
-                  std::size_t n_rows, std::size_t head_dim);
-// Applies RoPE for `by` more positions, in place. Angles are float64; sine and cosine are rounded
-// to fp32 once.
+// Applies RoPE for `by` more positions, in place; values after the last pair do not change. Angles
+// are float64; sine and cosine are rounded to fp32 once.
 void rotate_rows(const RopeTable& rope, std::int32_t by, float* rows, std::size_t n_rows,
                  std::size_t head_dim);
 

@@ -18,6 +18,7 @@ template <class V>
 constexpr AttendTable kAttendTable = {.code_tokens = attend_code_tokens<V>,
                                       .exact_tokens = ExactTokens<V>::run,
                                       .rotation = RopeKernel<V>::rotation,
+                                      .rotate = RopeKernel<V>::run,
                                       .transform_keys = BasisRows<V>::keys,
                                       .transform_queries = BasisRows<V>::queries,
                                       .transform_hadamard = HadamardRows<V>::transform,

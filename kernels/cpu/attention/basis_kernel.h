@@ -26,6 +26,8 @@ struct BasisRows {
   static void queries(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
     std::size_t r = 0;
     for (; r + kRows <= n_rows; r += kRows) together<kRows, true>(matrix, rows + r * n, n);
+    if constexpr (kRows > 2)
+      for (; r + 2 <= n_rows; r += 2) together<2, true>(matrix, rows + r * n, n);
     for (; r < n_rows; ++r) together<1, true>(matrix, rows + r * n, n);
   }
 

@@ -196,29 +196,32 @@ struct MixedBitFill {
   }
 
  private:
-  // Small whole numbers: their sums are exact.
+  // Small whole numbers: their sums are exact. A part has a multiple of four words.
   SATCHEL_INLINE void add_part(const std::byte* codes, std::size_t capacity, unsigned bits,
                                float weight, float* to) {
     const std::size_t n_words = capacity * bits / 8;
-    const unsigned mask = (1u << bits) - 1;
     for (std::size_t c = 0; c < kQuad; ++c) {
-      float* const row = to + c * kTileTokens;
-      if (n_words % V::kFloats != 0) {
-        for (std::size_t t = 0; t < capacity; ++t) {
-          const PartPlace at = part_place(capacity, bits, t, c);
-          row[t] += weight *
-                    static_cast<float>((static_cast<unsigned>(codes[at.byte]) >> at.shift) & mask);
-        }
-        continue;
-      }
-      const PartPlace first = part_place(capacity, bits, 0, c);
-      for (std::size_t t = 0; t < capacity; t += V::kFloats) {
-        const auto shift = static_cast<unsigned>(8 * first.byte + t / n_words * bits);
-        const auto field = V::field(V::load(codes + t % n_words * 4), shift, mask);
-        V::store(row + t,
-                 V::fma(V::to_float(field), V::broadcast_float(weight), V::load_float(row + t)));
+      float* row = to + c * kTileTokens;
+      auto shift = static_cast<unsigned>(8 * part_place(capacity, bits, 0, c).byte);
+      for (std::size_t t = 0; t < capacity; t += n_words, shift += bits, row += n_words) {
+        std::size_t w = 0;
+        for (; w + V::kFloats <= n_words; w += V::kFloats)
+          add_fields(codes + w * 4, shift, bits, weight, row + w);
+        for (; w < n_words; w += 4) add_four_fields(codes + w * 4, shift, bits, weight, row + w);
       }
     }
+  }
+  SATCHEL_INLINE void add_fields(const std::byte* words, unsigned shift, unsigned bits,
+                                 float weight, float* to) {
+    const auto fields = V::field(V::load(words), shift, (1u << bits) - 1);
+    V::store(to, V::fma(V::to_float(fields), V::broadcast_float(weight), V::load_float(to)));
+  }
+  SATCHEL_INLINE void add_four_fields(const std::byte* words, unsigned shift, unsigned bits,
+                                      float weight, float* to) {
+    const __m128i four = _mm_srl_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)),
+                                       _mm_cvtsi32_si128(static_cast<int>(shift)));
+    const __m128i fields = _mm_and_si128(four, _mm_set1_epi32((1 << bits) - 1));
+    _mm_storeu_ps(to, _mm_fmadd_ps(_mm_cvtepi32_ps(fields), _mm_set1_ps(weight), _mm_loadu_ps(to)));
   }
   SATCHEL_INLINE void apply(float scale, float zero, std::size_t capacity, float* row) {
     for (std::size_t t = 0; t < capacity; t += V::kFloats)

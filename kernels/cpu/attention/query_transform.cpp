@@ -17,7 +17,13 @@ void rotate_back(const AttendTable& table, std::int32_t shift, const RopeTable& 
   SATCHEL_ASSERT(2 * n_pairs <= head_dim && n_pairs <= kPairsMax);
   std::array<float, 2 * kPairsMax> rotations;
   table.rotation(-shift, rope.inverse_frequency.data(), n_pairs, rotations.data());
-  rotate_pairs(rope.pairs, n_pairs, rotations.data(), rows, n_rows, head_dim);
+  table.rotate({.x = rows,
+                .n_tokens = 1,
+                .n_heads = n_rows,
+                .head_dim = head_dim,
+                .rotation = rotations.data(),
+                .n_pairs = n_pairs,
+                .adjacent = rope.pairs == RopePairs::adjacent});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "kernels/base/half.h"
 #include "kernels/contract/page_layout.h"
+#include "kernels/cpu/dispatch/vector_ops_table.h"
 
 namespace satchel::kernels::cpu {
 
@@ -101,6 +102,8 @@ struct AttendTable {
   // Cosines and sines of a position, as VectorOpsTable::rotation: [n_pairs, 2].
   void (*rotation)(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
                    float* out);
+  // The pairs of all rows by the same rotations.
+  void (*rotate)(const RopeJob& rows);
   // Rows times a matrix, in place (contract/transform.h); n is a multiple of 16. Keys bit for bit
   // as the reference.
   void (*transform_keys)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
