@@ -5,6 +5,14 @@
 #include "kvcache/planning/plan_prefill.h"
 
 namespace satchel::kvcache {
+namespace {
+
+// A turn's work is not to grow with the text before it, so only pages with some of it are read.
+LaneRewriter::Takes pages_of(std::size_t first, std::size_t end) {
+  return [first, end](const PageRecord& page) { return page.overlaps(first, end); };
+}
+
+}  // namespace
 
 Compaction::Compaction(CacheState& cache) : cache_(cache) {
   if (cache_.has_reserve) cache_.arena.give(cache_.reserve);
@@ -91,7 +99,8 @@ Result<void> Compaction::lower_segment(const TextSegment& segment) {
   const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t tier) {
     return segment.contains(position) ? std::max(tier, kTierRecipe) : tier;
   };
-  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) SATCHEL_TRY(rewrite(i, tier_of, 0));
+  const auto takes = pages_of(segment.first, segment.end());
+  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) SATCHEL_TRY(rewrite(i, tier_of, 0, takes));
   return {};
 }
 
@@ -148,6 +157,7 @@ Result<void> Compaction::mark_missing(const TokenSpan& span, LaneDecision& lane)
   for (std::size_t t = cache_.text.n_tokens - of.n_tail(); t < cache_.text.n_tokens; ++t) hold(t);
   std::array<std::int32_t, kernels::kPageTokens> positions;
   for (const PageRecord& page : of.pages()) {
+    if (!page.overlaps(span.first_position, span.first_position + span.n_tokens)) continue;
     SATCHEL_TRY(cache_.read_positions(page, positions));
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
       if (page.live.has(slot)) hold(static_cast<std::size_t>(positions[slot]));
@@ -242,7 +252,8 @@ Result<void> Compaction::apply(const TokenSpan& span, std::vector<LaneDecision>&
     if (to == kGone) return kGone;
     return std::max<std::uint8_t>(tier, static_cast<std::uint8_t>(kTierRecipe + to));
   };
-  for (now = 0; now < cache_.lanes.size(); ++now) SATCHEL_TRY(rewrite(now, tier_of, 0));
+  const auto takes = pages_of(span.first_position, span.first_position + span.n_tokens);
+  for (now = 0; now < cache_.lanes.size(); ++now) SATCHEL_TRY(rewrite(now, tier_of, 0, takes));
   for (now = 0; now < cache_.lanes.size(); ++now) {
     const Lane& lane = cache_.lanes[now];
     const std::size_t n_flush = lane.n_tail() - std::min(lane.n_tail(), tail_kept_[now]);

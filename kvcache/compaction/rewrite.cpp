@@ -14,7 +14,8 @@ LaneRewriter::LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& ti
 Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
   std::vector<std::uint64_t> serials;
   for (const PageRecord& page : lane_.pages())
-    if (std::find(serials.begin(), serials.end(), page.serial) == serials.end())
+    if ((!takes || takes(page)) &&
+        std::find(serials.begin(), serials.end(), page.serial) == serials.end())
       serials.push_back(page.serial);
   for (const std::uint64_t serial : serials) SATCHEL_TRY(rewrite_page(serial, takes));
   return {};
