@@ -23,22 +23,11 @@ CacheStats stats_of(const CacheState& s) {
     std::size_t n_body = 0;
     for (std::size_t i = s.layout.first_lane[layer]; i < s.layout.first_lane[layer + 1]; ++i) {
       const Lane& lane = s.lanes[i];
-      const std::size_t n_kept = lane.n_kept();  // counts all pages
-      row.n_kept_min = std::min(row.n_kept_min, n_kept);
-      row.n_kept_max = std::max(row.n_kept_max, n_kept);
-      row.n_pages += lane.pages().size();
-      stats.n_kept += n_kept;
-      stats.bytes += s.arena.bytes_of(lane.exact_extent());
-      // A window bounds what a lane can hold: what lies behind it was not evicted.
-      n_seen += shape.window == 0 ? n_read : std::min(n_read, n_kept);
-      // An open step has appended a token that is not counted as seen yet.
-      const std::size_t exact = std::min(n_read, lane.n_sinks() + lane.n_tail());
-      stats.body_fp16_bytes += (n_read - exact) * token_bytes;
-      if (lane.has_moved_sinks()) stats.bytes += s.arena.bytes_of(lane.moved_sinks_extent());
+      std::size_t n_lane_body = 0;
       for (std::size_t j = 0; j < lane.pages().size(); ++j) {
         const PageRecord& page = lane.pages()[j];
         const std::size_t n_live = page.live.count();
-        n_body += n_live;
+        n_lane_body += n_live;
         stats.tiers[page.tier].n_tokens += n_live;
         if (!lane.owns_bytes(j)) continue;
         // Positions, notes and padding belong to K and V alike.
@@ -52,6 +41,19 @@ CacheStats stats_of(const CacheState& s) {
         stats.body_bytes += bytes;
         stats.tiers[page.tier].bytes += bytes;
       }
+      n_body += n_lane_body;
+      const std::size_t n_kept = lane.n_sinks() + n_lane_body + lane.n_tail();
+      row.n_kept_min = std::min(row.n_kept_min, n_kept);
+      row.n_kept_max = std::max(row.n_kept_max, n_kept);
+      row.n_pages += lane.pages().size();
+      stats.n_kept += n_kept;
+      stats.bytes += s.arena.bytes_of(lane.exact_extent());
+      // A window bounds what a lane can hold: what lies behind it was not evicted.
+      n_seen += shape.window == 0 ? n_read : std::min(n_read, n_kept);
+      // An open step has appended a token that is not counted as seen yet.
+      const std::size_t exact = std::min(n_read, lane.n_sinks() + lane.n_tail());
+      stats.body_fp16_bytes += (n_read - exact) * token_bytes;
+      if (lane.has_moved_sinks()) stats.bytes += s.arena.bytes_of(lane.moved_sinks_extent());
     }
     if (n_body > 0) {
       row.k_bits = k_bytes * 8 / static_cast<double>(n_body * head_dim);

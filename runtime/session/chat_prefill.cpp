@@ -95,7 +95,7 @@ Result<PrefilledText> ChatPrefill::read_noted(PrefillText text, const CacheConte
     rows = done.error();
     done = go_on();
   }
-  if (done.ok())
+  if (done.ok() && done->reclaimed.n_lowered + done->reclaimed.n_evicted > 0)
     meter.note(LedgerCause::limit, done->reclaimed, cache->stats().bytes + done->reclaimed_bytes);
   // What reading an answer did counts with its turn.
   if (text.kind != SegmentKind::answer) meter.note_since(LedgerCause::read, before);
