@@ -150,12 +150,16 @@ class Fault {
   std::string what_;
 };
 
-// Expects that the operation makes at least so many calls.
-void expect_whole_after_any_fault(const Script& script, std::size_t n_calls_min) {
+// How many calls the operation makes; each of them fails once.
+std::size_t expect_whole_after_any_fault(const Script& script) {
   Fault fault(script);
   std::size_t n = 0;
   while (!testing::Test::HasFailure() && fault.fails_at(n)) n += test::kSanitized ? 5 : 1;
-  EXPECT_GE(n, n_calls_min) << script.name;
+  return n;
+}
+// Expects that these are at least so many.
+void expect_whole_after_any_fault(const Script& script, std::size_t n_calls_min) {
+  EXPECT_GE(expect_whole_after_any_fault(script), n_calls_min) << script.name;
 }
 
 class FaultOfRecipe : public testing::TestWithParam<std::string> {
@@ -208,6 +212,20 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
   expect_whole_after_any_fault(move, 10);
   const auto fork = [](CacheDriver& d) { return without_value(d.fork()); };
   expect_whole_after_any_fault(after({}, "fork", fork), 5);
+}
+
+// A chat without end has more pages at every turn.
+TEST_P(FaultOfRecipe, a_turns_end_makes_no_more_calls_after_a_longer_text) {
+  const auto n_calls_after = [this](std::size_t n_documents) {
+    Script script{.recipe = GetParam(), .name = "end_turn", .before = {}, .operation = end_turn};
+    for (std::size_t i = 0; i < n_documents; ++i)
+      for (const Operation& operation : {reads(SegmentKind::document, 140), Operation(end_turn),
+                                         Operation(probes), compacts(TriggerEvent::idle)})
+        script.before.push_back(operation);
+    script.before.push_back(reads(SegmentKind::message, 30));
+    return expect_whole_after_any_fault(script);
+  };
+  EXPECT_EQ(n_calls_after(4), n_calls_after(2));
 }
 
 // Of recipes of every kind of page, and of decision.
