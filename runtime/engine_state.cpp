@@ -1,6 +1,7 @@
 #include "runtime/engine_state.h"
 
 #include "kernels/base/size_text.h"
+#include "runtime/grammar/model_tokens.h"
 #include "runtime/profile/profile_files.h"
 
 namespace satchel::runtime {
@@ -13,6 +14,11 @@ Error another_chat_is_open(const kvcache::Arena& arena) {
 }
 
 }  // namespace
+
+std::shared_ptr<const TokenTrie> EngineState::tokens_for_grammars() {
+  if (token_trie == nullptr) token_trie = token_trie_of(*tokenizer, *chat_template);
+  return token_trie;
+}
 
 Result<void> EngineState::keep_head_budgets(const kvcache::HeadBudgets& budgets) {
   model->set_head_budgets(std::make_shared<const kvcache::HeadBudgets>(budgets));

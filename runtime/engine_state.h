@@ -19,6 +19,8 @@
 
 namespace satchel::runtime {
 
+class TokenTrie;
+
 // Members go in reverse order: the model's weights read the file's mapping and the backend's
 // memory.
 struct EngineState {
@@ -37,6 +39,10 @@ struct EngineState {
   LogSink log;
   double read_ms_per_token = 0;  // as measured last; 0: not yet
 
+  std::shared_ptr<const TokenTrie> token_trie;  // made with the first answer that has a grammar
+
+  // Of the model's vocabulary.
+  std::shared_ptr<const TokenTrie> tokens_for_grammars();
   Result<void> keep_head_budgets(const kvcache::HeadBudgets& budgets);
   Result<void> set_budget(std::size_t bytes);  // as Engine's
   // Replaces the arena, which no cache may hold any more.

@@ -20,7 +20,7 @@ Error out_of_range(const char* field, double value, const char* range) {
 }
 
 // Divides what speaks for a token that came lately, multiplies what speaks against it.
-void penalise(std::span<float> logits, std::span<const std::int32_t> recent, double penalty) {
+void penalise_all(std::span<float> logits, std::span<const std::int32_t> recent, double penalty) {
   for (std::size_t i = 0; i < recent.size(); ++i) {
     const std::int32_t id = recent[i];
     if (std::find(recent.begin(), recent.begin() + static_cast<std::ptrdiff_t>(i), id) !=
@@ -51,11 +51,30 @@ Result<void> check(const Sampling& sampling) {
   return {};
 }
 
-std::int32_t Sampler::choose(std::span<float> logits, std::span<const std::int32_t> recent) {
+void Sampler::penalise(std::span<float> logits, std::span<const std::int32_t> recent) const {
   if (sampling_.repetition_penalty > 1)
-    penalise(logits, recent.last(std::min(recent.size(), sampling_.repetition_window)),
-             sampling_.repetition_penalty);
-  if (sampling_.temperature == 0) return argmax(logits);
+    penalise_all(logits, recent.last(std::min(recent.size(), sampling_.repetition_window)),
+                 sampling_.repetition_penalty);
+}
+
+std::int32_t Sampler::choose(std::span<float> logits, std::span<const std::int32_t> recent) {
+  penalise(logits, recent);
+  return sampling_.temperature == 0 ? argmax(logits) : draw_from(logits);
+}
+
+std::optional<std::int32_t> Sampler::choose(std::span<float> logits,
+                                            std::span<const std::int32_t> recent,
+                                            TokenFilter& filter) {
+  penalise(logits, recent);
+  if (sampling_.temperature == 0) {
+    const std::int32_t likeliest = argmax(logits);
+    if (filter.allows(likeliest)) return likeliest;
+  }
+  if (!filter.mask(logits)) return std::nullopt;
+  return sampling_.temperature == 0 ? argmax(logits) : draw_from(logits);
+}
+
+std::int32_t Sampler::draw_from(std::span<const float> logits) {
   rank(logits);
   cut_tail();
   return draw();
@@ -81,6 +100,7 @@ void Sampler::rank(std::span<const float> logits) {
     std::push_heap(candidates_.begin(), candidates_.end(), likelier);
   }
   std::sort_heap(candidates_.begin(), candidates_.end(), likelier);
+  while (candidates_.size() > 1 && std::isinf(candidates_.back().logit)) candidates_.pop_back();
 }
 
 // Turns logits into weights relative to the likeliest token (weight 1), then drops what top-p and

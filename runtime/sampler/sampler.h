@@ -6,13 +6,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "kernels/base/result.h"
 #include "kernels/base/rng.h"
+#include "runtime/sampler/token_filter.h"
 
 namespace satchel::runtime {
+
+class Grammar;
 
 // How an answer is sampled, and when it ends. All programs share these defaults.
 struct Sampling {
@@ -30,6 +35,8 @@ struct Sampling {
   // 0: until the end of the turn or of the context. Chosen: about 700 words.
   std::size_t n_tokens_max = 1024;
   bool ends_loops = true;  // stops an answer that repeats itself (RepetitionDetector)
+  // What the answer must be, its thoughts not counted, and where it ends; none: any text.
+  std::shared_ptr<const Grammar> grammar = nullptr;
 
   // Greedy, without any penalty: for measurements.
   static Sampling plain_greedy(std::size_t n_tokens_max) {
@@ -43,12 +50,19 @@ class Sampler {
   explicit Sampler(const Sampling& sampling) : sampling_(sampling), rng_(sampling.seed) {}
   // logits [n_vocabulary], in main memory, modified in place; recent: the last tokens, newest last.
   std::int32_t choose(std::span<float> logits, std::span<const std::int32_t> recent);
+  // Of those that the filter allows; none: it allows none. The same as if all others had never been
+  // there: drawing, it masks first, so that shares, top-k and top-p are of what is allowed. Greedy,
+  // it asks about the likeliest alone, and masks if that is refused.
+  std::optional<std::int32_t> choose(std::span<float> logits, std::span<const std::int32_t> recent,
+                                     TokenFilter& filter);
 
  private:
   struct Candidate {
     std::int32_t id;
     float logit;
   };
+  void penalise(std::span<float> logits, std::span<const std::int32_t> recent) const;
+  std::int32_t draw_from(std::span<const float> logits);
   void rank(std::span<const float> logits);
   void cut_tail();
   std::int32_t draw();

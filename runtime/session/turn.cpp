@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/base/size_text.h"
+#include "runtime/grammar/model_tokens.h"
 
 namespace satchel::runtime {
 
@@ -67,6 +68,12 @@ Result<void> Turn::begin_answer() {
   report_.answer = parts_.transcript.messages().back().id;
   const Result<void> seen = read_head();
   if (!seen.ok()) return end_or_fail(seen.error());
+  if (request_.sampling.grammar != nullptr) {
+    const AnswerOpening opening = opening_of(*parts_.engine.tokenizer, *parts_.engine.chat_template,
+                                             parts_.transcript.thinking());
+    constraint_ = std::make_unique<TokenConstraint>(request_.sampling.grammar->behind(opening),
+                                                    parts_.engine.tokens_for_grammars());
+  }
   goes_on_ = true;
   return {};
 }
@@ -87,8 +94,17 @@ std::optional<TokenId> Turn::choose() {
   return goes_on_ ? *drawn : std::nullopt;
 }
 
+Result<TokenId> Turn::next_token() {
+  const std::span<const TokenId> before = parts_.transcript.tokens();
+  if (constraint_ == nullptr) return sampler_.choose(logits(), before);
+  const std::optional<TokenId> token = sampler_.choose(logits(), before, *constraint_);
+  if (!token) return constraint_->stuck();
+  constraint_->take(*token);
+  return *token;
+}
+
 Result<std::optional<TokenId>> Turn::draw() {
-  const TokenId token = sampler_.choose(logits(), parts_.transcript.tokens());
+  SATCHEL_TRY_ASSIGN(const TokenId token, next_token());
   const Tokenizer& tokenizer = *parts_.engine.tokenizer;
   if (tokenizer.ends_turn(token)) {
     report_.finish = Finish::end_of_turn;
@@ -145,6 +161,7 @@ Result<GenerateReport> Turn::measure(Result<GenerateReport> closed) {
 
 std::optional<Finish> Turn::reached() const {
   if (!wanted_ || request_.stop.stop_requested()) return Finish::stopped;
+  if (constraint_ != nullptr && constraint_->is_ended()) return Finish::end_of_turn;
   if (repeats_) return Finish::repeats;
   const std::size_t n_max = request_.sampling.n_tokens_max;
   const std::size_t n_undecided_max = std::max(n_max, kUndecidedTokensMax);

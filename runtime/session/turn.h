@@ -6,9 +6,11 @@
 //           close -> measure, once. What fails on the way ends the turn, and close() says so
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "runtime/grammar/token_constraint.h"
 #include "runtime/sampler/repetition_detector.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/chat_prefill.h"
@@ -41,6 +43,7 @@ class Turn {
   // Leaves the logits after the head, or after the text before it if the head has no tokens.
   Result<void> read_head();
   Result<std::optional<TokenId>> draw();
+  Result<TokenId> next_token();
   std::optional<Finish> reached() const;  // why there can be no further token
   // A full arena and Stop end the answer; anything else fails the turn.
   Result<void> end_or_fail(const Error& problem);
@@ -53,6 +56,7 @@ class Turn {
   ChatPrefill& prefill_;
   const TurnRequest& request_;
   Sampler sampler_;
+  std::unique_ptr<TokenConstraint> constraint_;  // nullptr: the answer may be any text
   RepetitionDetector repetition_detector_;
   AnswerReader reader_;
   GenerateReport report_;

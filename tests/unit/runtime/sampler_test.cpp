@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace satchel::runtime {
@@ -119,6 +121,57 @@ TEST(Sampler, a_field_out_of_range_is_named_with_its_value_and_range) {
   EXPECT_THAT(message({.top_p = 1.5}), HasSubstr("is 1.5."));
   EXPECT_THAT(message({.min_p = 1}), HasSubstr("min_p"));
   EXPECT_THAT(message({.repetition_penalty = 0.9}), HasSubstr("repetition_penalty"));
+}
+
+// --- under a filter
+
+struct Odd final : TokenFilter {
+  bool allows(std::int32_t token) override {
+    ++n_asked;
+    return token % 2 == 1;
+  }
+  bool mask(std::span<float> logits) override {
+    ++n_masks;
+    for (std::size_t i = 0; i < logits.size(); i += 2)
+      logits[i] = -std::numeric_limits<float>::infinity();
+    return logits.size() > 1;
+  }
+  int n_asked = 0, n_masks = 0;
+};
+
+std::optional<std::int32_t> choose_odd(Sampler& sampler, Logits logits, Odd& odd) {
+  return sampler.choose(logits, {}, odd);
+}
+
+TEST(FilteredSampler, greedy_asks_about_the_likeliest_and_masks_only_if_it_is_refused) {
+  Sampler sampler(Sampling::plain_greedy(0));
+  Odd odd;
+  EXPECT_EQ(choose_odd(sampler, {1, 5, 2, 4}, odd), 1);
+  EXPECT_EQ(odd.n_masks, 0);
+  EXPECT_EQ(choose_odd(sampler, {1, 3, 9, 4}, odd), 3);
+  EXPECT_EQ(odd.n_masks, 1);
+  EXPECT_EQ(choose_odd(sampler, {1}, odd), std::nullopt);
+}
+
+TEST(FilteredSampler, draws_as_if_the_others_had_never_been_there) {
+  const Logits logits = {3, 0, 2, 1, 4, 2, 5}, allowed = {0, 1, 2};
+  for (const std::size_t top_k : {0u, 2u}) {
+    Sampling sampling = plain();
+    sampling.top_k = top_k;
+    const auto expected = shares(sampling, allowed);
+    Sampler sampler(sampling);
+    std::map<std::int32_t, double> got;
+    Odd odd;
+    for (std::size_t i = 0; i < kDraws; ++i)
+      got[*choose_odd(sampler, logits, odd) / 2] += 1.0 / kDraws;
+    EXPECT_EQ(got, expected) << top_k;  // the same seed: draw by draw
+  }
+}
+
+TEST(FilteredSampler, never_draws_what_is_masked_even_where_little_is_left) {
+  Sampler sampler(plain());
+  Odd odd;
+  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(choose_odd(sampler, {9, -50, 9}, odd), 1);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+// JsonRules: JSON in a grammar: values of each kind, with the white space that people write, and
+// without what parsers refuse or read as something else (lone surrogates, numbers too large for a
+// double).
+//   white space  behind "{", "[", "," and ":" and before "}" and "]": one space, or a new line with
+//                up to kIndentMax spaces; unbounded it would be where a model goes on for ever
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/grammar/grammar_builder.h"
+
+namespace satchel::runtime {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// One property of an object, in its order.
+struct JsonProperty {
+  std::string name;
+  GrammarBuilder::Node value = 0;
+  bool is_required = false;
+};
+
+class JsonRules {
+ public:
+  using Node = GrammarBuilder::Node;
+  static constexpr std::size_t kIndentMax = 20;
+  static constexpr std::size_t kDigitsMax = 16;  // of an integer, and behind a point
+
+  // builder  outlives it
+  explicit JsonRules(GrammarBuilder& builder) : builder_(builder) {}
+
+  Node any_value() { return named("json-value"); }
+  Node any_object() { return named("json-object"); }
+  Node any_array() { return named("json-array"); }
+  Node any_string() { return named("json-string"); }
+  Node string(std::size_t least, std::size_t most);  // of so many characters
+  Node quoted(Node inside);                          // inside: characters as they stand in JSON
+  Node number() { return named("json-number"); }
+  Node integer() { return named("json-integer"); }
+  Node boolean();
+  Node literal(const OrderedJson& value);
+  Node space() { return named("json-space"); }
+
+  // One character in a string. characters: what it may mean
+  Node character(const CodePoints& characters);
+  Node any_character() { return named("json-character"); }
+
+  // Whole numbers; none: without a bound.
+  Node integer_between(std::optional<std::int64_t> least, std::optional<std::int64_t> most);
+  struct Bound {
+    std::int64_t value = 0;
+    bool is_open = false;  // it is not among the numbers
+  };
+  Node number_between(const std::optional<Bound>& least, const std::optional<Bound>& most);
+
+  // others  the value of further properties; none: there are none
+  Node object(const std::vector<JsonProperty>& properties, std::optional<Node> others);
+  // first  the items of the first places; items: of the others; none: there are no others
+  Node array(const std::vector<Node>& first, std::optional<Node> items, std::size_t least,
+             std::size_t most);
+
+ private:
+  Node named(std::string_view name);
+  void define(const std::string& name);
+  Node as_rule(Node node);
+  Node list(Node item);  // "item, item, …" or nothing
+  Node comma();
+  Node property(Node name, Node value);
+  Node key_other_than(const std::vector<std::string>& names);
+  Node magnitude_between(std::uint64_t least, std::optional<std::uint64_t> most);
+  Node digits_between(const std::string& least, const std::string& most);
+  Node digits(std::size_t n);
+  Node number_from_zero(const std::optional<Bound>& least, const std::optional<Bound>& most);
+
+  GrammarBuilder& builder_;
+  std::size_t n_parts_ = 0;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,39 @@
+#include "runtime/grammar/model_tokens.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace satchel::runtime {
+
+std::shared_ptr<const TokenTrie> token_trie_of(const Tokenizer& tokenizer,
+                                               const ChatTemplate& chat_template) {
+  std::vector<std::string> texts(tokenizer.size());
+  std::vector<TokenId> ends;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto token = static_cast<TokenId>(i);
+    const std::string_view spelling = tokenizer.spelling(token);
+    if (tokenizer.ends_turn(token))
+      ends.push_back(token);
+    else
+      tokenizer.append_piece(token, texts[i]);
+    // AnswerReader reads the marks in either form, too.
+    const bool is_mark =
+        spelling == chat_template.think_begin() || spelling == chat_template.think_end();
+    if (texts[i].empty() && is_mark) texts[i] = spelling;
+  }
+  return std::make_shared<TokenTrie>(texts, std::move(ends));
+}
+
+AnswerOpening opening_of(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                         Thinking thinking) {
+  const bool is_thinking = chat_template.opens_thinking(thinking);
+  const bool may_think =
+      is_thinking || (chat_template.has_thinking_switch() && thinking != Thinking::off);
+  return {.think_begin = may_think ? std::string(chat_template.think_begin()) : "",
+          .think_end = may_think ? std::string(chat_template.think_end()) : "",
+          .is_thinking = is_thinking,
+          .drops_space = tokenizer.adds_space_prefix()};
+}
+
+}  // namespace satchel::runtime
