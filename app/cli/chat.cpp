@@ -6,8 +6,28 @@
 #include "app/cli/input.h"
 #include "app/cli/on_run.h"
 #include "app/cli/thoughts.h"
+#include "runtime/grammar/gbnf.h"
+#include "runtime/grammar/json_schema.h"
 
 namespace satchel::app {
+namespace {
+
+// What the answers must be, from the file that says it.
+Result<void> read_grammar(ChatOptions& options) {
+  const bool is_schema = !options.schema_file.empty();
+  const std::string& path = is_schema ? options.schema_file : options.grammar_file;
+  if (path.empty()) return {};
+  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+  Result<runtime::Grammar> made =
+      is_schema ? runtime::grammar_of_schema(text) : runtime::parse_gbnf(text);
+  if (!made.ok())
+    return Error{made.error().kind, made.error().code, path + ": " + made.error().message};
+  options.common.sampling.grammar =
+      std::make_shared<const runtime::Grammar>(std::move(made).value());
+  return {};
+}
+
+}  // namespace
 
 void add_chat(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ChatOptions>();
@@ -37,8 +57,21 @@ void add_chat(CLI::App& app, const Choose& choose) {
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
   add_sampling_options(*command, options->common);
-  on_run(*command, choose, options,
-         [](const ChatOptions& given, Console& console) { return ChatLoop(given, console).run(); });
+  CLI::Option* const grammar =
+      command
+          ->add_option("--grammar", options->grammar_file,
+                       "File with a GBNF grammar that every answer must follow")
+          ->type_name("FILE");
+  command
+      ->add_option("--json-schema", options->schema_file,
+                   "File with a JSON schema; every answer is JSON that it accepts")
+      ->type_name("FILE")
+      ->excludes(grammar);
+  on_run(*command, choose, options, [](const ChatOptions& given, Console& console) -> Result<int> {
+    ChatOptions chosen = given;
+    SATCHEL_TRY(read_grammar(chosen));
+    return ChatLoop(chosen, console).run();
+  });
 }
 
 }  // namespace satchel::app

@@ -24,6 +24,7 @@ struct ChatOptions {
   std::optional<std::string> system;
   runtime::Thinking thinking = runtime::Thinking::automatic;
   bool packs = false, shows_thoughts = false;
+  std::string grammar_file, schema_file;  // at most one
 };
 
 class ChatLoop {

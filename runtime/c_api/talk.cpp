@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "runtime/c_api/handles.h"
+#include "runtime/grammar/gbnf.h"
+#include "runtime/grammar/json_schema.h"
 
 namespace satchel::c_api {
 namespace {
@@ -14,6 +16,20 @@ using runtime::Role;
 template <class T>
 T or_default(T given, T fallback) {
   return given == 0 ? fallback : given;
+}
+
+Result<std::shared_ptr<const runtime::Grammar>> grammar_of(const satchel_sampling& in) {
+  if (in.grammar != nullptr && in.json_schema != nullptr)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "An answer takes a grammar or a json_schema, not both."};
+  const char* const text = in.grammar != nullptr ? in.grammar : in.json_schema;
+  if (text == nullptr) return std::shared_ptr<const runtime::Grammar>();
+  SATCHEL_TRY_ASSIGN(const std::string_view given, text_of(text, SATCHEL_NUL_ENDED, "grammar"));
+  SATCHEL_TRY_ASSIGN(runtime::Grammar made, in.grammar != nullptr
+                                                ? runtime::parse_gbnf(given)
+                                                : runtime::grammar_of_schema(given));
+  return std::shared_ptr<const runtime::Grammar>(
+      std::make_shared<runtime::Grammar>(std::move(made)));
 }
 
 Result<runtime::Sampling> sampling_of(const satchel_sampling* given) {
@@ -30,6 +46,7 @@ Result<runtime::Sampling> sampling_of(const satchel_sampling* given) {
                          : or_default<std::size_t>(in.n_tokens_max, out.n_tokens_max);
   out.ends_loops = in.allow_loops == 0;
   SATCHEL_TRY(check(out));
+  SATCHEL_TRY_ASSIGN(out.grammar, grammar_of(in));
   return out;
 }
 

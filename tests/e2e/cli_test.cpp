@@ -118,6 +118,25 @@ TEST(Cli, one_shot_answers_and_leaves_nothing_behind) {
   EXPECT_FALSE(std::filesystem::exists(home.path() / ".local"));
 }
 
+TEST(Cli, an_answer_follows_a_schema_or_a_grammar_from_a_file) {
+  const Folder home;
+  const std::string schema = home.write("pet.json", R"({"type": "object", "properties": {
+      "pet": {"enum": ["cat", "parrot"]}}, "required": ["pet"], "additionalProperties": false})");
+  const std::string grammar = home.write("a.gbnf", "root ::= \"yes\" | \"no\"\n");
+  const Finished json = run(home, {"chat", "-q", "--json-schema", schema, "-p", "Which pet?"});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_TRUE(json.json()["pet"] == "cat" || json.json()["pet"] == "parrot") << json.out;
+  const Finished word = run(home, {"chat", "-q", "--grammar", grammar, "-p", "Is it so?"});
+  EXPECT_TRUE(word.out == "yes\n" || word.out == "no\n") << word.out;
+  const std::string wrong = home.write("wrong.gbnf", "root ::= \"yes\" |\nno\n");
+  const Finished refused = run(home, {"chat", "--grammar", wrong, "-p", "Is it so?"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("wrong.gbnf: Line 2, column 1: There is no rule \"no\""),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(run(home, {"chat", "--grammar", grammar, "--json-schema", schema}).exit_code, 2);
+}
+
 TEST(Cli, an_answer_that_repeats_itself_is_ended_and_says_so) {
   const Folder home;
   std::string prompt;

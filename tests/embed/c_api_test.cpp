@@ -119,6 +119,43 @@ class CApi : public testing::Test {
   Failure failure_;
 };
 
+TEST_F(CApi, an_answer_follows_a_grammar_or_a_schema_and_bad_ones_are_refused) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get());
+  send(chat.get(), kNotes);
+  satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
+  satchel_buffer* text = nullptr;
+  satchel_result result = SATCHEL_INIT(satchel_result);
+  const auto ask = [&] {
+    return satchel_send(chat.get(), kPet.data(), kPet.size(), &sampling, nullptr, &result, &text,
+                        failure_.out());
+  };
+  sampling.grammar = "root ::= \"A \" (\"rabbit\" | \"cat\") \".\"";
+  ok(ask(), failure_);
+  EXPECT_THAT(std::string(satchel_buffer_data(text)), testing::AnyOf("A rabbit.", "A cat."));
+  EXPECT_EQ(result.finish, SATCHEL_END_OF_TURN);
+  satchel_buffer_free(text);
+  sampling.grammar = nullptr;
+  sampling.json_schema = R"({"type": "object", "properties": {"pet": {"enum": ["rabbit", "cat"]}},
+                             "required": ["pet"], "additionalProperties": false})";
+  ok(ask(), failure_);
+  EXPECT_THAT(std::string(satchel_buffer_data(text)), HasSubstr("\"pet\":"));
+  satchel_buffer_free(text);
+
+  const std::string before = messages(chat.get());
+  sampling.grammar = "root ::= root";
+  EXPECT_EQ(ask(), SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "PARAM") << "not both";
+  sampling.json_schema = nullptr;
+  EXPECT_EQ(ask(), SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "GRAMMAR");
+  sampling.grammar = nullptr;
+  sampling.json_schema = R"({"not": {}})";
+  EXPECT_EQ(ask(), SATCHEL_UNSUPPORTED);
+  EXPECT_EQ(failure_.code(), "SCHEMA");
+  EXPECT_EQ(messages(chat.get()), before) << "nothing was sent";
+}
+
 TEST_F(CApi, a_chat_reads_answers_and_says_what_it_reused) {
   const Model loaded = model();
   const Session chat = session(loaded.get());

@@ -101,7 +101,9 @@ AT(satchel_sampling, seed, 40);
 AT(satchel_sampling, n_tokens_max, 48);
 AT(satchel_sampling, allow_loops, 56);
 AT(satchel_sampling, reserved, 60);
-ENDS(satchel_sampling, 64);
+AT(satchel_sampling, grammar, 64);
+AT(satchel_sampling, json_schema, 72);
+ENDS(satchel_sampling, 80);
 
 AT(satchel_piece, struct_size, 0);
 AT(satchel_piece, is_thought, 4);

@@ -64,6 +64,8 @@ class Sampling:
     seed: int = 0
     n_tokens_max: int | None = None  # OFF: up to the context
     allow_loops: bool = False
+    grammar: str | None = None  # GBNF; what the answer must be
+    json_schema: str | None = None  # likewise; json.dumps() of a schema
 
 
 @dataclasses.dataclass(frozen=True)

@@ -299,6 +299,13 @@ typedef struct satchel_sampling {
   uint64_t n_tokens_max; /* 0: 1,024; SATCHEL_OFF: up to the context */
   uint32_t allow_loops;  /* 1: an answer that repeats itself goes on */
   uint32_t reserved;
+  /* What the answer must be, its thoughts not counted; it ends where that ends. At most one:
+   * INVALID, PARAM. NULL: any text. What is wrong with it is said before anything is sent:
+   * INVALID, GRAMMAR with line and column; INVALID or UNSUPPORTED, SCHEMA with its place. Where no
+   * token of the model goes on with it the call fails: INVALID, GRAMMAR_STUCK. An answer that was
+   * cut (finish) is the beginning of such a text. */
+  const char *grammar;     /* GBNF, as llama.cpp writes it; "root" is the whole answer */
+  const char *json_schema; /* {"type": "object"}: any JSON object */
 } satchel_sampling;
 #define SATCHEL_OFF UINT32_MAX
 
