@@ -35,24 +35,51 @@ bool read_stream_options(Fields& fields) {
   return wants_usage;
 }
 
+// OpenAI's, of one message of the model.
+void read_calls(const Json& calls, const std::string& path, Fields& fields, ChatRequest& request) {
+  if (!calls.is_array()) return fields.fail(bad_field(path, path + " must be a list."));
+  for (std::size_t i = 0; i < calls.size() && !fields.error(); ++i) {
+    Fields call(calls[i], path + "[" + std::to_string(i) + "]");
+    const Json* const function = call.find("function");
+    if (function == nullptr) return fields.fail(bad_field(path, "Only functions are called here."));
+    Fields inside(*function, call.path_of("function"));
+    const std::string name = inside.text("name");
+    const std::string arguments = inside.text("arguments", kArgumentsBytesMax);
+    if (inside.error()) return fields.fail(*inside.error());
+    add_call(name, arguments, request);
+  }
+}
+
+void read_message(const Json& given, const std::string& path, Fields& fields,
+                  ChatRequest& request) {
+  Fields message(given, path);
+  const std::string role = message.text("role");
+  message.unsupported("audio", "is not supported.");
+  for (const char* name : {"refusal", "tool_call_id"}) message.find(name);
+  message.find("reasoning_content");  // thoughts are no part of a message
+  const Json* content = message.find("content");
+  const Json* calls = message.find("tool_calls");
+  const bool has_calls = role == "assistant" && calls != nullptr && !calls->empty();
+  if (!has_calls) message.unsupported("tool_calls", "are the model's alone.");
+  if (message.error()) return fields.fail(*message.error());
+  std::string text = has_calls && content == nullptr
+                         ? ""
+                         : content_text(content != nullptr ? *content : Json(),
+                                        message.path_of("content"), fields, {"text"});
+  if (role == "tool")
+    add_result(text, request);
+  else
+    add_message(role, std::move(text), message.path_of("role"), fields, request);
+  if (has_calls) read_calls(*calls, message.path_of("tool_calls"), fields, request);
+  for (std::string& name : message.unread()) request.ignored.push_back(std::move(name));
+}
+
 void read_messages(Fields& fields, ChatRequest& request) {
   const Json* messages = fields.find("messages");
   if (messages == nullptr || !messages->is_array() || messages->empty())
     return fields.fail("messages", "must be a list of messages.");
-  for (std::size_t i = 0; i < messages->size() && !fields.error(); ++i) {
-    Fields message((*messages)[i], "messages[" + std::to_string(i) + "]");
-    const std::string role = message.text("role");
-    message.unsupported("tool_calls", "is not supported.");
-    message.unsupported("audio", "is not supported.");
-    message.find("refusal");
-    message.find("reasoning_content");  // thoughts are no part of a message
-    const Json* content = message.find("content");
-    if (message.error()) return fields.fail(*message.error());
-    std::string text = content_text(content != nullptr ? *content : Json(),
-                                    message.path_of("content"), fields, {"text"});
-    add_message(role, std::move(text), message.path_of("role"), fields, request);
-    for (std::string& name : message.unread()) request.ignored.push_back(std::move(name));
-  }
+  for (std::size_t i = 0; i < messages->size() && !fields.error(); ++i)
+    read_message((*messages)[i], "messages[" + std::to_string(i) + "]", fields, request);
 }
 
 }  // namespace
@@ -102,7 +129,7 @@ void add_message(const std::string& role, std::string text, const std::string& p
     return;
   }
   fields.fail(bad_field(path, is_system ? "A system message must come first."
-                                        : "must be system, developer, user or assistant."));
+                                        : "must be system, developer, user, assistant or tool."));
 }
 
 void read_sampling(Fields& fields, const Defaults& defaults, ChatRequest& request) {
@@ -161,10 +188,12 @@ Parsed parse_chat(const Json& body, const Defaults& defaults, ChatRequest& reque
   request.stop = fields.texts("stop", kStopsMax);
   request.wants_usage = read_stream_options(fields);
   request.thinks = fields.text("reasoning_effort") != "none";
-  for (const char* name : {"tools", "functions", "audio"})
-    fields.unsupported(name, "is not supported.");
+  for (const char* name : {"functions", "audio"}) fields.unsupported(name, "is not supported.");
+  read_tools(fields, request);
   fields.only("modalities", Json::array({"text"}), "only [\"text\"] is supported.");
-  fields.only("response_format", Json{{"type", "text"}}, "only {\"type\": \"text\"} is supported.");
+  if (const Json* format = fields.find("response_format"))
+    read_format(*format, "response_format", fields, request.shape);
+  read_grammar(fields, request.shape);
   read_messages(fields, request);
   return finished(fields, request);
 }
@@ -181,6 +210,7 @@ Parsed parse_completion(const Json& body, const Defaults& defaults, ChatRequest&
       fields.whole("max_tokens", request.sampling.n_tokens_max, 1, kTokensMax);
   request.stop = fields.texts("stop", kStopsMax);
   request.wants_usage = read_stream_options(fields);
+  read_grammar(fields, request.shape);
   std::vector<std::string> prompts = fields.texts("prompt", 1);
   if (prompts.size() == 1)
     request.messages.push_back({runtime::Role::user, std::move(prompts.front())});

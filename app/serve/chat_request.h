@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "app/serve/answer_shape.h"
 #include "app/serve/api_error.h"
 #include "app/serve/fields.h"
+#include "app/serve/tools.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
 
@@ -23,7 +25,10 @@ struct ChatRequest {
   std::string model;  // "": the one that is open
   std::optional<std::string> system;
   std::vector<Said> messages;  // the first and the last one are the user's
-  runtime::Sampling sampling;
+  runtime::Sampling sampling;  // its grammar: by compile_shape()
+  AnswerShape shape;
+  std::vector<Tool> tools;
+  ToolChoice tool_choice;
   std::vector<std::string> stop;
   // Which chat it is: the one with this id; else one of this group.
   std::string session, group;
@@ -52,6 +57,7 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
 // --- for the parsers
 inline constexpr std::size_t kStopsMax = 4;
 inline constexpr std::uint64_t kTokensMax = 1u << 31;
+inline constexpr std::size_t kArgumentsBytesMax = 1u << 20;  // of a call that a client sends back
 // Text, or a list of parts, of which only texts are taken.
 std::string content_text(const Json& content, const std::string& path, Fields& fields,
                          std::initializer_list<std::string_view> types);

@@ -28,6 +28,52 @@ Error no_session(const std::string& id) {
   return {ErrorKind::not_found, "SESSION_NOT_FOUND", "There is no session \"" + id + "\"."};
 }
 
+// What an answer says on its way to the client: up to a stop text, and its calls by themselves.
+class AnswerTeller {
+ public:
+  AnswerTeller(const ChatRequest& request, const Listener& listener)
+      : listener_(listener), stops_(request.stop), reader_(!request.tools.empty()) {}
+
+  void hear(const runtime::ChatEvent& event) {
+    if (std::holds_alternative<runtime::Progress>(event) && listener_.reads) listener_.reads();
+    if (std::holds_alternative<runtime::AnswerStarted>(event) && !std::exchange(has_begun_, true) &&
+        listener_.begins)
+      listener_.begins();
+    const auto* delta = std::get_if<runtime::AnswerDelta>(&event);
+    if (delta == nullptr) return;
+    if (!delta->is_thought) return show(stops_.push(delta->text));
+    thoughts += delta->text;
+    if (listener_.thought) listener_.thought(delta->text);
+  }
+  void finish() {
+    show(stops_.finish());
+    tell(reader_.finish());
+  }
+  const StopText& stops() const { return stops_; }
+
+  std::string raw, text, thoughts;  // raw: the text with its calls
+  std::vector<ToolCall> calls;
+
+ private:
+  void show(const std::string& shown) {
+    raw += shown;
+    tell(reader_.push(shown));
+  }
+  void tell(const CallReader::Read& read) {
+    text += read.said;
+    if (!read.said.empty() && listener_.said) listener_.said(read.said);
+    for (const ToolCall& call : read.calls) {
+      calls.push_back(call);
+      if (listener_.called) listener_.called(call);
+    }
+  }
+
+  const Listener& listener_;
+  StopText stops_;
+  CallReader reader_;
+  bool has_begun_ = false;
+};
+
 }  // namespace
 
 Desk::Desk(runtime::ChatService& service, runtime::ChatStart start, Metrics& metrics)
@@ -331,30 +377,12 @@ Result<std::shared_ptr<Desk::Turn>> Desk::begin(ChatRequest request, const std::
 
 Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::stop_token& stop) {
   KnownChat& chat = *turn.chat_;
-  StopText stops(turn.request_.stop);
+  AnswerTeller teller(turn.request_, listener);
   std::stop_source ends;
   const std::stop_callback relay(stop, [&ends] { ends.request_stop(); });
-  std::string text, thoughts;
-  bool has_begun = false;
-  const auto show = [&](std::string shown) {
-    if (shown.empty()) return;
-    text += shown;
-    if (listener.said) listener.said(shown);
-  };
   const runtime::ChatSink sink = [&](runtime::ChatHandle, const runtime::ChatEvent& event) {
-    if (std::holds_alternative<runtime::Progress>(event) && listener.reads) listener.reads();
-    if (std::holds_alternative<runtime::AnswerStarted>(event) && !std::exchange(has_begun, true) &&
-        listener.begins)
-      listener.begins();
-    const auto* delta = std::get_if<runtime::AnswerDelta>(&event);
-    if (delta == nullptr) return;
-    if (delta->is_thought) {
-      thoughts += delta->text;
-      if (listener.thought) listener.thought(delta->text);
-      return;
-    }
-    show(stops.push(delta->text));
-    if (stops.found()) ends.request_stop();
+    teller.hear(event);
+    if (teller.stops().found()) ends.request_stop();
   };
   const auto report = with_room(&chat, [&] {
     return service_.answer(chat.handle, turn.request_.sampling, {ends.get_token(), sink});
@@ -373,12 +401,13 @@ Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::st
     chat.said.push_back({Role::assistant, report->text});
     learn_ids(chat);
   }
-  show(stops.finish());
+  teller.finish();
   Outcome outcome = outcome_of(turn, *report);
-  outcome.stop_text = stops.met();
-  outcome.text = std::move(text);
-  outcome.thoughts = std::move(thoughts);
-  if (stops.found()) SATCHEL_TRY(keep_shown(chat, outcome.text));
+  outcome.stop_text = teller.stops().met();
+  outcome.text = std::move(teller.text);
+  outcome.calls = std::move(teller.calls);
+  outcome.thoughts = std::move(teller.thoughts);
+  if (teller.stops().found()) SATCHEL_TRY(keep_shown(chat, teller.raw));
   ++metrics_.answers;
   metrics_.answers_cut += outcome.is_cut() ? 1 : 0;
   metrics_.clients_left += stop.stop_requested() ? 1 : 0;
@@ -428,6 +457,7 @@ Outcome Desk::outcome_of(Turn& turn, runtime::GenerateReport report) const {
           .stop_text = "",
           .text = "",
           .thoughts = "",
+          .calls = {},
           .message = std::move(report.message),
           .read_ms = report.read.ms,
           .answer_ms = report.ms,

@@ -40,7 +40,8 @@ struct Outcome {
   runtime::Finish finish = runtime::Finish::end_of_turn;
   std::string stop_text;  // that ended it; "": none
   std::string text, thoughts;
-  std::string message;  // for people, where it ended early
+  std::vector<ToolCall> calls = {};  // they are no part of the text
+  std::string message;               // for people, where it ended early
   double read_ms = 0, answer_ms = 0;
   kvcache::CacheStats stats;
   runtime::Fidelity fidelity;
@@ -56,6 +57,7 @@ struct Listener {
   std::function<void()> reads = {};   // now and then, while the prompt is read
   std::function<void()> begins = {};  // the first word comes
   std::function<void(std::string_view)> thought = {}, said = {};
+  std::function<void(const ToolCall&)> called = {};
 };
 
 class Desk {

@@ -1,6 +1,6 @@
 // Form: how an answer is told in one of the interfaces that clients speak, whole or as it is made.
-//   order    streamed: keep_alive* begin (thought | said | keep_alive)* (end | fail); each once but
-//            those with a star. fail may come first
+//   order    streamed: keep_alive* begin (thought | said | called | keep_alive)* (end | fail); each
+//            once but those with a star. fail may come first
 //   add one  a file with its class and its maker, a parser in chat_request.h, a row in routes.cpp
 #pragma once
 
@@ -35,6 +35,7 @@ class Form {
   virtual void begin() = 0;
   virtual void thought(std::string_view text) = 0;
   virtual void said(std::string_view text) = 0;
+  virtual void called(const ToolCall& call) = 0;
   virtual void keep_alive() = 0;
   virtual void end(const Outcome& outcome) = 0;
   virtual void fail(const ApiError& error) = 0;

@@ -13,7 +13,9 @@ class MessagesForm final : public Form {
   Json whole(const Outcome& outcome) override {
     Json out = head();
     if (!outcome.thoughts.empty()) out["content"].push_back(thought_block(outcome.thoughts));
-    out["content"].push_back(text_block(outcome.text));
+    if (!outcome.text.empty() || outcome.calls.empty())
+      out["content"].push_back(text_block(outcome.text));
+    for (const ToolCall& call : outcome.calls) out["content"].push_back(call_block(call));
     out.update(ending(outcome));
     out["usage"] = usage(outcome.n_prompt, outcome.n_cached, outcome.n_answer);
     out["satchel"] = satchel_part(outcome, facts_.request);
@@ -35,10 +37,19 @@ class MessagesForm final : public Form {
     open_block(Block::text);
     delta({{"type", "text_delta"}, {"text", text}});
   }
+  void called(const ToolCall& call) override {
+    close_block();
+    Json block = call_block(call);
+    block["input"] = Json::object();
+    send("content_block_start", {{"index", n_blocks_++}, {"content_block", std::move(block)}});
+    block_ = Block::call;
+    delta({{"type", "input_json_delta"}, {"partial_json", call.arguments}});
+    close_block();
+  }
   void keep_alive() override { send("ping", Json::object()); }
   void end(const Outcome& outcome) override {
     if (!has_begun_) begin();
-    open_block(Block::text);
+    if (outcome.calls.empty()) open_block(Block::text);
     close_block();
     send("message_delta", {{"delta", ending(outcome)},
                            {"usage", usage(outcome.n_prompt, outcome.n_cached, outcome.n_answer)},
@@ -50,13 +61,20 @@ class MessagesForm final : public Form {
   }
 
  private:
-  enum class Block { none, thoughts, text };
+  enum class Block { none, thoughts, text, call };
 
   static Json text_block(const std::string& text) {
     return {{"type", "text"}, {"text", text}, {"citations", Json()}};
   }
   static Json thought_block(const std::string& text) {
     return {{"type", "thinking"}, {"thinking", text}, {"signature", ""}};
+  }
+  static Json call_block(const ToolCall& call) {
+    const Json input = Json::parse(call.arguments, nullptr, false);
+    return {{"type", "tool_use"},
+            {"id", call.id},
+            {"name", call.name},
+            {"input", input.is_object() ? input : Json::object()}};
   }
   // Cached tokens are counted apart from the others here.
   static Json usage(std::size_t n_prompt, std::size_t n_cached, std::size_t n_answer) {
@@ -68,8 +86,8 @@ class MessagesForm final : public Form {
   static Json ending(const Outcome& outcome) {
     if (!outcome.stop_text.empty())
       return {{"stop_reason", "stop_sequence"}, {"stop_sequence", outcome.stop_text}};
-    return {{"stop_reason", outcome.is_cut() ? "max_tokens" : "end_turn"},
-            {"stop_sequence", Json()}};
+    const char* const end = outcome.calls.empty() ? "end_turn" : "tool_use";
+    return {{"stop_reason", outcome.is_cut() ? "max_tokens" : end}, {"stop_sequence", Json()}};
   }
   Json head() const {
     return {{"id", id_},

@@ -7,7 +7,14 @@ namespace satchel::serve {
 namespace {
 
 const char* finish_reason(const Outcome& outcome) {
-  return outcome.is_cut() ? "length" : "stop";
+  if (outcome.is_cut()) return "length";
+  return outcome.calls.empty() ? "stop" : "tool_calls";
+}
+
+Json to_json(const ToolCall& call) {
+  return {{"id", call.id},
+          {"type", "function"},
+          {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
 }
 
 class OpenAiForm : public Form {
@@ -69,10 +76,12 @@ class ChatForm final : public OpenAiForm {
       : OpenAiForm(std::move(facts), std::move(send), "chatcmpl-") {}
 
   Json whole(const Outcome& outcome) override {
+    const bool has_text = !outcome.text.empty() || outcome.calls.empty();
     Json message{{"role", "assistant"},
-                 {"content", outcome.text},
+                 {"content", has_text ? Json(outcome.text) : Json()},
                  {"refusal", Json()},
                  {"annotations", Json::array()}};
+    for (const ToolCall& call : outcome.calls) message["tool_calls"].push_back(to_json(call));
     if (!outcome.thoughts.empty()) message["reasoning_content"] = outcome.thoughts;
     return document(outcome, {{"index", 0},
                               {"message", std::move(message)},
@@ -86,8 +95,15 @@ class ChatForm final : public OpenAiForm {
     send(chunk({{"reasoning_content", text}}, Json()));
   }
   void said(std::string_view text) override { send(chunk({{"content", text}}, Json())); }
+  void called(const ToolCall& call) override {
+    Json one = to_json(call);
+    one["index"] = n_calls_++;
+    send(chunk({{"tool_calls", Json::array({std::move(one)})}}, Json()));
+  }
 
  private:
+  std::size_t n_calls_ = 0;
+
   const char* object(bool is_chunk) const override {
     return is_chunk ? "chat.completion.chunk" : "chat.completion";
   }
@@ -107,6 +123,7 @@ class CompletionForm final : public OpenAiForm {
   void begin() override {}
   void thought(std::string_view) override {}
   void said(std::string_view text) override { send(chunk({{"text", text}}, Json())); }
+  void called(const ToolCall&) override {}  // its requests have no tools
 
  private:
   const char* object(bool) const override { return "text_completion"; }

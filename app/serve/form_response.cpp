@@ -1,9 +1,35 @@
-// OpenAI's responses: one output item, a message with one text.
+// OpenAI's responses: the output is a message with one text, and an item for each call of a tool.
 //   source  OpenAI's API reference; Open Responses, streaming events
+#include <optional>
+#include <utility>
+
 #include "app/serve/form.h"
 
 namespace satchel::serve {
 namespace {
+
+const char* shape_name(AnswerShape::Kind kind) {
+  if (kind == AnswerShape::Kind::json_object) return "json_object";
+  return kind == AnswerShape::Kind::json_schema ? "json_schema" : "text";
+}
+
+const char* choice_name(const ToolChoice& choice) {
+  using Calls = runtime::ToolAnswers::Calls;
+  if (choice.calls == Calls::none) return "none";
+  return choice.calls == Calls::must ? "required" : "auto";
+}
+
+Json tools_json(const std::vector<Tool>& tools) {
+  Json list = Json::array();
+  for (const Tool& tool : tools)
+    list.push_back({{"type", "function"},
+                    {"name", tool.name},
+                    {"description", tool.description},
+                    {"parameters",
+                     Json::parse(tool.parameters.empty() ? "{}" : tool.parameters, nullptr, false)},
+                    {"strict", true}});
+  return list;
+}
 
 class ResponseForm final : public Form {
  public:
@@ -19,7 +45,10 @@ class ResponseForm final : public Form {
       out["incomplete_details"] = {{"reason", outcome.finish == runtime::Finish::n_tokens_max
                                                   ? "max_output_tokens"
                                                   : name_of(outcome.finish)}};
-    out["output"] = Json::array({item(status, outcome.text)});
+    if (!outcome.text.empty() || outcome.calls.empty())
+      out["output"].push_back(item(status, outcome.text));
+    for (const ToolCall& call : outcome.calls)
+      out["output"].push_back(call_item(call, "completed"));
     out["usage"] = {{"input_tokens", outcome.n_prompt},
                     {"input_tokens_details", {{"cached_tokens", outcome.n_cached}}},
                     {"output_tokens", outcome.n_answer},
@@ -29,17 +58,29 @@ class ResponseForm final : public Form {
     return out;
   }
 
-  void begin() override {
-    announce();
-    Json begun = item("in_progress", "");
-    begun["content"] = Json::array();
-    send("response.output_item.added", {{"output_index", 0}, {"item", std::move(begun)}});
-    send("response.content_part.added", in_part({{"part", part("")}}));
-    has_begun_ = true;
-  }
+  void begin() override { announce(); }
   void thought(std::string_view) override {}  // counted, not shown
   void said(std::string_view text) override {
+    open_message();
+    text_ += text;
     send("response.output_text.delta", in_part({{"delta", text}, {"logprobs", Json::array()}}));
+  }
+  void called(const ToolCall& call) override {
+    close_message("completed");
+    const std::size_t index = n_items_++;
+    Json begun = call_item(call, "in_progress");
+    begun["arguments"] = "";
+    const Json in_item{{"item_id", begun["id"]}, {"output_index", index}};
+    const auto with = [&](Json what) {
+      what.update(in_item);
+      return what;
+    };
+    send("response.output_item.added", {{"output_index", index}, {"item", std::move(begun)}});
+    send("response.function_call_arguments.delta", with({{"delta", call.arguments}}));
+    send("response.function_call_arguments.done",
+         with({{"name", call.name}, {"arguments", call.arguments}}));
+    send("response.output_item.done",
+         {{"output_index", index}, {"item", call_item(call, "completed")}});
   }
   void keep_alive() override {
     if (n_sent_ == 0)
@@ -48,12 +89,10 @@ class ResponseForm final : public Form {
       send("response.in_progress", {{"response", response("in_progress")}});
   }
   void end(const Outcome& outcome) override {
-    if (!has_begun_) begin();
+    announce();
     const char* const status = outcome.is_cut() ? "incomplete" : "completed";
-    send("response.output_text.done",
-         in_part({{"text", outcome.text}, {"logprobs", Json::array()}}));
-    send("response.content_part.done", in_part({{"part", part(outcome.text)}}));
-    send("response.output_item.done", {{"output_index", 0}, {"item", item(status, outcome.text)}});
+    if (outcome.calls.empty()) open_message();
+    close_message(status);
     send(std::string("response.") + status, {{"response", whole(outcome)}});
   }
   void fail(const ApiError& error) override {
@@ -90,21 +129,42 @@ class ResponseForm final : public Form {
             {"max_output_tokens", request.sampling.n_tokens_max},
             {"model", facts_.model},
             {"output", Json::array()},
-            {"parallel_tool_calls", false},
+            {"parallel_tool_calls", !request.tool_choice.is_one},
             {"previous_response_id", Json()},
             {"reasoning", {{"effort", Json()}, {"summary", Json()}}},
             {"store", false},
             {"temperature", request.sampling.temperature},
-            {"text", {{"format", {{"type", "text"}}}}},
-            {"tool_choice", "none"},
-            {"tools", Json::array()},
+            {"text", {{"format", {{"type", shape_name(request.shape.kind)}}}}},
+            {"tool_choice", choice_name(request.tool_choice)},
+            {"tools", tools_json(request.tools)},
             {"top_p", request.sampling.top_p},
             {"truncation", "disabled"},
             {"usage", Json()},
             {"metadata", Json::object()}};
   }
+  static Json call_item(const ToolCall& call, const char* status) {
+    return {{"id", "fc_" + call.id}, {"type", "function_call"}, {"status", status},
+            {"call_id", call.id},    {"name", call.name},       {"arguments", call.arguments}};
+  }
+  // One message, before all calls.
+  void open_message() {
+    if (message_index_) return;
+    message_index_ = n_items_++;
+    Json begun = item("in_progress", "");
+    begun["content"] = Json::array();
+    send("response.output_item.added",
+         {{"output_index", *message_index_}, {"item", std::move(begun)}});
+    send("response.content_part.added", in_part({{"part", part("")}}));
+  }
+  void close_message(const char* status) {
+    if (!message_index_ || std::exchange(is_closed_, true)) return;
+    send("response.output_text.done", in_part({{"text", text_}, {"logprobs", Json::array()}}));
+    send("response.content_part.done", in_part({{"part", part(text_)}}));
+    send("response.output_item.done",
+         {{"output_index", *message_index_}, {"item", item(status, text_)}});
+  }
   Json in_part(Json what) const {
-    Json out{{"item_id", item_id_}, {"output_index", 0}, {"content_index", 0}};
+    Json out{{"item_id", item_id_}, {"output_index", *message_index_}, {"content_index", 0}};
     out.update(what);
     return out;
   }
@@ -120,8 +180,10 @@ class ResponseForm final : public Form {
   }
 
   const std::string id_, item_id_;
-  std::size_t n_sent_ = 0;
-  bool has_begun_ = false;
+  std::size_t n_sent_ = 0, n_items_ = 0;
+  std::optional<std::size_t> message_index_;  // among the items; none: there is none
+  bool is_closed_ = false;                    // the message
+  std::string text_;                          // of it
 };
 
 }  // namespace

@@ -15,7 +15,10 @@ constexpr std::size_t kLongSystemBytes = 1024;
 }  // namespace
 
 std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  const auto is_same = [](const Said& one, const Said& other) {
+    return one.role == other.role && is_same_text(one.text, other.text);
+  };
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b, is_same).in1 - a.begin());
 }
 
 bool fits(const KnownChat& chat, const Wanted& wanted) {

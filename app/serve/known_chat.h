@@ -1,7 +1,7 @@
 // KnownChat: a chat that the server holds or has on disk, with its words, by which a request that
 // tells a whole conversation finds the chat that has read it.
-//   rule     only what is exactly the same is the same: message by message, role and text. Thoughts
-//            are no part of it
+//   rule     only what is exactly the same is the same: message by message, role and text; calls of
+//            tools by name and arguments, however they are spaced. Thoughts are no part of it
 #pragma once
 
 #include <list>

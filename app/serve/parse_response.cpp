@@ -9,10 +9,20 @@ void read_item(const Json& given, const std::string& path, Fields& fields, ChatR
   Fields item(given, path);
   const std::string type = item.text("type");
   if (type == "reasoning") return;  // thoughts are no part of a message
+  if (type == "function_call" || type == "function_call_output") {
+    const std::string name = item.text("name");
+    const std::string arguments = item.text("arguments", kArgumentsBytesMax);
+    const Json* const output = item.find("output");
+    if (item.error()) return fields.fail(*item.error());
+    if (type == "function_call") return add_call(name, arguments, request);
+    return add_result(content_text(output != nullptr ? *output : Json(), item.path_of("output"),
+                                   fields, {"input_text", "output_text", "text"}),
+                      request);
+  }
   const std::string role = item.text("role");
   const Json* content = item.find("content");
   if (!type.empty() && type != "message")
-    item.fail("type", "must be message: only texts are supported.", "unsupported");
+    item.fail("type", "must be message, function_call or function_call_output.", "unsupported");
   if (item.error()) return fields.fail(*item.error());
   add_message(role,
               content_text(content != nullptr ? *content : Json(), item.path_of("content"), fields,
@@ -28,11 +38,13 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
   read_identity(fields, request);
   request.sampling.n_tokens_max =
       fields.whole("max_output_tokens", request.sampling.n_tokens_max, 1, kTokensMax);
-  for (const char* name : {"tools", "previous_response_id", "conversation", "background", "prompt"})
+  for (const char* name : {"previous_response_id", "conversation", "background", "prompt"})
     fields.unsupported(name, "is not supported.");
+  read_tools(fields, request);
   if (const Json* text = fields.find("text")) {
     Fields inside(*text, "text");
-    inside.only("format", Json{{"type", "text"}}, "only {\"type\": \"text\"} is supported.");
+    if (const Json* format = inside.find("format"))
+      read_format(*format, "text.format", fields, request.shape);
     if (inside.error()) fields.fail(*inside.error());
   }
   if (const Json* reasoning = fields.find("reasoning")) {

@@ -77,6 +77,12 @@ std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse,
   Json body;
   if (auto error = parse_body(http.body, body)) return error;
   if (auto error = parse(body, options_.defaults, request)) return error;
+  if (auto error = compile_shape(request)) return error;
+  if (!request.tools.empty()) {
+    const std::string before =
+        request.system.value_or(desk_.service().engine()->chat_template().default_system());
+    request.system = before + (before.empty() ? "" : "\n\n") + tools_text(request.tools);
+  }
   if (const auto session = http.header("x-satchel-session"); session && request.session.empty()) {
     if (!is_session_id(*session)) return bad_field("X-Satchel-Session", "This is no session id.");
     request.session = *session;
@@ -134,7 +140,8 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
                                 },
                             .begins = [&] { form->begin(); },
                             .thought = [&](std::string_view text) { form->thought(text); },
-                            .said = [&](std::string_view text) { form->said(text); }};
+                            .said = [&](std::string_view text) { form->said(text); },
+                            .called = [&](const ToolCall& call) { form->called(call); }};
     const auto told = runtime::caught<void>([&]() -> Result<void> {
       SATCHEL_TRY_ASSIGN(const Outcome outcome, desk_.answer(*turn, listener, gone));
       form->end(outcome);

@@ -13,10 +13,12 @@ import sys
 import tempfile
 import threading
 import time
+from typing import Annotated, Literal, Optional
 
 try:
     import anthropic
     import openai
+    import pydantic
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -108,7 +110,7 @@ def openai_errors_have_their_classes(server):
     raises(openai.BadRequestError, lambda: ask(temperature=-1), param="temperature")
     raises(openai.BadRequestError, lambda: ask(n=2), param="n")
     raises(openai.BadRequestError, lambda: ask(logprobs=True), param="logprobs")
-    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"not": {}}}}
     raises(openai.BadRequestError, lambda: ask(tools=[tool]), param="tools")
     image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}]
     raises(openai.BadRequestError, lambda: ask(image), param="messages[0].content[0].type")
@@ -154,6 +156,82 @@ def openai_a_closed_stream_frees_the_server(server):
     began = time.monotonic()
     client.chat.completions.create(model=server.model, messages=NOTE, max_tokens=1)
     assert time.monotonic() - began < 1
+
+
+class Pet(pydantic.BaseModel):
+    """What is known of a pet, as people write schemas."""
+
+    kind: Literal["cat", "parrot"]
+    keeper: Annotated[str, pydantic.Field(max_length=12)]
+    age: Annotated[int, pydantic.Field(ge=0, le=20)]
+    toys: Annotated[list[Literal["ball", "bell"]], pydantic.Field(max_length=2)]
+    home: Optional[Literal["barn", "mill"]]
+
+
+TOOL = {"name": "find_pet", "description": "Who keeps it?",
+        "parameters": {"type": "object", "properties": {"kind": {"enum": ["cat", "parrot"]},
+                                                        "n": {"type": "integer", "minimum": 1, "maximum": 9}},
+                       "required": ["kind", "n"], "additionalProperties": False}}
+
+
+def is_find(name, arguments):
+    return name == "find_pet" and arguments["kind"] in ("cat", "parrot") and 1 <= arguments["n"] <= 9
+
+
+def openai_schemas(server):
+    client = server.openai()
+    for more in ({}, HOT):
+        parsed = client.chat.completions.parse(model=server.model, messages=NOTE, response_format=Pet, **more)
+        assert parsed.choices[0].finish_reason == "stop" and isinstance(parsed.choices[0].message.parsed, Pet)
+    assert isinstance(client.responses.parse(model=server.model, input="Which pet?", text_format=Pet).output_parsed, Pet)
+    cut = client.chat.completions.create(model=server.model, messages=NOTE, max_tokens=3,
+                                         response_format={"type": "json_object"})
+    assert cut.choices[0].finish_reason == "length" and cut.choices[0].message.content.startswith("{")
+    answer = client.chat.completions.create(model=server.model, messages=NOTE,
+                                            extra_body={"grammar": 'root ::= "yes" | "no"'})
+    assert answer.choices[0].message.content in ("yes", "no")
+    raises(openai.BadRequestError, lambda: client.chat.completions.create(
+        model=server.model, messages=NOTE, extra_body={"grammar": "root ::= ("}), param="grammar")
+
+
+def openai_tools(server):
+    client = server.openai()
+    offer = dict(model=server.model, tools=[{"type": "function", "function": TOOL}], parallel_tool_calls=False)
+    called = client.chat.completions.create(messages=NOTE, tool_choice="required", **offer)
+    assert called.choices[0].finish_reason == "tool_calls"
+    [call] = called.choices[0].message.tool_calls
+    assert is_find(call.function.name, json.loads(call.function.arguments))
+    chat = NOTE + [called.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": "Anna"}]
+    answer = client.chat.completions.create(messages=chat, max_tokens=20, **offer)
+    assert answer.usage.prompt_tokens_details.cached_tokens > called.usage.prompt_tokens
+    with client.chat.completions.stream(messages=NOTE, tool_choice="required", **offer) as stream:
+        [streamed] = stream.get_final_completion().choices[0].message.tool_calls
+    assert streamed.function.arguments == call.function.arguments
+    flat = dict(model=server.model, tools=[{"type": "function", "strict": True, **TOOL}], parallel_tool_calls=False)
+    response = client.responses.create(input="Which pet?", tool_choice="required", **flat)
+    [item] = response.output
+    assert item.type == "function_call" and is_find(item.name, json.loads(item.arguments))
+    with client.responses.stream(input="Which pet?", tool_choice="required", **flat) as stream:
+        assert stream.get_final_response().output[0].arguments == item.arguments
+    further = [{"role": "user", "content": "Which pet?"}, item.to_dict(),
+               {"type": "function_call_output", "call_id": item.call_id, "output": "Anna"}]
+    assert client.responses.create(input=further, max_output_tokens=8, **flat).usage.input_tokens_details.cached_tokens > 0
+
+
+def anthropic_tools(server):
+    client = server.anthropic()
+    tool = {"name": TOOL["name"], "description": TOOL["description"], "input_schema": TOOL["parameters"]}
+    offer = dict(model=server.model, max_tokens=90, tools=[tool])
+    once = {"type": "any", "disable_parallel_tool_use": True}
+    used = client.messages.create(messages=NOTE, tool_choice=once, **offer)
+    [block] = used.content
+    assert used.stop_reason == "tool_use" and is_find(block.name, block.input)
+    with client.messages.stream(messages=NOTE, tool_choice=once, **offer) as stream:
+        assert stream.get_final_message().content[0].input == block.input
+    chat = NOTE + [{"role": "assistant", "content": used.content},
+                   {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block.id, "content": "Anna"}]}]
+    answer = client.messages.create(messages=chat, **offer)
+    assert answer.usage.cache_read_input_tokens > used.usage.input_tokens
 
 
 def openai_completions(server):
@@ -213,7 +291,7 @@ def anthropic_errors_have_their_classes(server):
     raises(anthropic.NotFoundError, lambda: client.messages.create(model="other", max_tokens=4, messages=NOTE))
     error = raises(anthropic.BadRequestError, lambda: ask([{"role": "user", "content": "word " * 5000}]))
     assert error.body["error"]["code"] == "context_length_exceeded"
-    raises(anthropic.BadRequestError, lambda: ask(tools=[{"name": "f", "input_schema": {"type": "object"}}]))
+    raises(anthropic.BadRequestError, lambda: ask(tools=[{"name": "f", "input_schema": {"not": {}}}]))
     raises(anthropic.BadRequestError, lambda: ask(extra_body={"temperature": 3}))
 
 

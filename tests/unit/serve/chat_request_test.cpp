@@ -88,8 +88,11 @@ TEST(ChatRequest, what_cannot_be_done_is_refused_by_name) {
   EXPECT_EQ(fault(with("stop", Json::array({"a", "b", "c", "d", "e"}))), "stop");
   EXPECT_EQ(fault(with("stop", "")), "stop");
   EXPECT_EQ(fault(with("stream", 1)), "stream");
-  EXPECT_EQ(fault(with("tools", Json::array({Json::object({{"type", "function"}})}))), "tools");
-  EXPECT_EQ(fault(with("response_format", {{"type", "json_schema"}})), "response_format");
+  EXPECT_EQ(fault(with("functions", Json::array({Json::object({{"name", "f"}})}))), "functions");
+  EXPECT_EQ(fault(with("response_format", {{"type", "json_schema"}})), "response_format.schema");
+  EXPECT_EQ(fault(with("response_format", {{"type", "xml"}})), "response_format.type");
+  EXPECT_EQ(fault(with("response_format", "json_object")), "response_format");
+  EXPECT_EQ(fault(with("grammar", 3)), "grammar");
   EXPECT_EQ(fault(with("logprobs", true)), "logprobs");
   EXPECT_EQ(fault(with("logit_bias", {{"5", 1}})), "logit_bias");
   EXPECT_EQ(fault(with("frequency_penalty", 0.5)), "frequency_penalty");
@@ -106,7 +109,7 @@ TEST(ChatRequest, a_message_is_a_users_or_a_models_text) {
   const Json image = Json::array({{{"type", "image_url"}, {"image_url", {{"url", "x"}}}}});
   EXPECT_EQ(fault(messages({{"user", image}})), "messages[0].content[0].type");
   EXPECT_EQ(fault(messages({{"user", 5}})), "messages[0].content");
-  EXPECT_EQ(fault(messages({{"user", "a"}, {"tool", "b"}})), "messages[1].role");
+  EXPECT_EQ(fault(messages({{"user", "a"}, {"robot", "b"}})), "messages[1].role");
   EXPECT_EQ(fault(messages({{"user", "a"}, {"system", "b"}})), "messages[1].role");
   EXPECT_EQ(fault(messages({{"assistant", "a"}, {"user", "b"}})), "messages");
   EXPECT_EQ(fault(messages({{"user", "a"}, {"assistant", "b"}})), "messages");
@@ -173,6 +176,66 @@ TEST(ChatRequest, any_mutation_of_a_request_is_taken_or_refused) {
     ASSERT_EQ(request.messages.back().role, runtime::Role::user) << text;
   }
   EXPECT_GT(n_taken, 500u);  // else it tests the JSON parser alone
+}
+
+// --- what an answer must be
+
+TEST(AnswerShape, is_read_in_each_interfaces_own_form) {
+  const Json schema{{"type", "object"}};
+  const auto shape_of = [](auto parse, Json body) {
+    body["max_tokens"] = 9;
+    body["input"] = "Hello";
+    ChatRequest request;
+    const auto error = parse(body, Defaults{}, request);
+    EXPECT_FALSE(error) << error->message;
+    return request.shape;
+  };
+  const Json wrapped{{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}};
+  const Json plain{{"type", "json_schema"}, {"name", "x"}, {"strict", true}, {"schema", schema}};
+  const AnswerShape chat = shape_of(parse_chat, with("response_format", wrapped));
+  EXPECT_EQ(chat.kind, AnswerShape::Kind::json_schema);
+  EXPECT_EQ(chat.text, schema.dump());
+  EXPECT_EQ(chat.param, "response_format.json_schema.schema");
+  EXPECT_EQ(shape_of(parse_response, with("text", {{"format", plain}})).param,
+            "text.format.schema");
+  EXPECT_EQ(shape_of(parse_messages, with("output_config", {{"format", plain}})).text,
+            schema.dump());
+  EXPECT_EQ(shape_of(parse_chat, with("response_format", {{"type", "json_object"}})).kind,
+            AnswerShape::Kind::json_object);
+  EXPECT_EQ(shape_of(parse_chat, with("grammar", "root ::= \"a\"")).text, "root ::= \"a\"");
+  Json both = with("response_format", wrapped);
+  both["grammar"] = "root ::= \"a\"";
+  EXPECT_EQ(fault(both), "grammar");
+}
+
+// The body's own order is the order in which an answer has the properties.
+TEST(AnswerShape, a_schema_keeps_the_order_in_which_it_was_written) {
+  Json body;
+  ASSERT_FALSE(parse_body(
+      R"({"messages": [{"role": "user", "content": "a"}], "response_format": {"type": "json_schema",
+          "json_schema": {"schema": {"type": "object", "properties": {"z": {}, "a": {}}}}}})",
+      body));
+  EXPECT_EQ(parsed(body).shape.text, R"({"type":"object","properties":{"z":{},"a":{}}})");
+}
+
+TEST(AnswerShape, what_is_wrong_with_it_is_the_clients_fault_and_names_the_field) {
+  const auto error_of = [](const Json& body) {
+    ChatRequest request = parsed(body);
+    return compile_shape(request);
+  };
+  const auto bad = error_of(with("grammar", "root ::= root"));
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->status, 400);
+  EXPECT_EQ(bad->code, "grammar");
+  EXPECT_EQ(bad->param, "grammar");
+  const auto refused = error_of(with(
+      "response_format", {{"type", "json_schema"}, {"json_schema", {{"schema", {{"not", 1}}}}}}));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, "schema");
+  EXPECT_EQ(refused->param, "response_format.json_schema.schema");
+  ChatRequest request = parsed(with("response_format", {{"type", "json_object"}}));
+  EXPECT_FALSE(compile_shape(request));
+  EXPECT_NE(request.sampling.grammar, nullptr);
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ TEST(Forms, each_refuses_in_its_own_words) {
   EXPECT_EQ(param("/v1/responses", {{"input", 5}}), "input");
   EXPECT_EQ(param("/v1/responses", {{"input", "a"}, {"previous_response_id", "r"}}),
             "previous_response_id");
-  EXPECT_EQ(param("/v1/responses",
-                  {{"input", Json::array({{{"type", "function_call"}, {"name", "f"}}})}}),
-            "input[0].type");
+  EXPECT_EQ(
+      param("/v1/responses", {{"input", Json::array({{{"type", "item_reference"}, {"id", "f"}}})}}),
+      "input[0].type");
   EXPECT_EQ(param("/v1/completions", {{"prompt", Json::array({"a", "b"})}}), "prompt");
   EXPECT_EQ(param("/v1/completions", {{"prompt", "a"}, {"echo", true}}), "echo");
 }

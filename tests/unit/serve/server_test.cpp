@@ -243,6 +243,222 @@ TEST(Server, a_short_memory_closes_the_chat_unused_for_longest) {
   EXPECT_GT(cached_tokens(back), 300u) << back.body;
 }
 
+// The bundled model knows notes and no JSON: what it says here is the grammar's doing.
+const Json kFormat{
+    {"type", "json_schema"},
+    {"json_schema",
+     {{"name", "person"},
+      {"strict", true},
+      {"schema",
+       {{"type", "object"},
+        {"properties",
+         {{"name", {{"type", "string"}, {"maxLength", 12}}},
+          {"pets", {{"type", "array"}, {"items", {{"enum", {"parrot", "cat"}}}}, {"maxItems", 2}}},
+          {"age", {{"type", "integer"}, {"minimum", 0}, {"maximum", 99}}}}},
+        {"required", {"name", "pets", "age"}},
+        {"additionalProperties", false}}}}}};
+
+void expect_a_person(const std::string& text) {
+  const Json person = Json::parse(text, nullptr, false);
+  ASSERT_TRUE(person.is_object()) << text;
+  EXPECT_EQ(person.size(), 3u) << text;
+  EXPECT_LE(person["name"].get<std::string>().size(), 48u);
+  EXPECT_LE(person["pets"].size(), 2u);
+  EXPECT_LE(person["age"].get<int>(), 99);
+}
+
+TEST(Server, an_answer_with_a_schema_is_json_that_it_accepts) {
+  const RunningServer server;
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  for (const double temperature : {0.0, 1.0}) {
+    const Reply reply = server.chat(
+        chat, {{"max_tokens", 200}, {"temperature", temperature}, {"response_format", kFormat}});
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.json()["choices"][0]["finish_reason"], "stop");
+    expect_a_person(text_of(reply));
+  }
+  const Json& inner = kFormat["json_schema"];
+  const Reply response = server.post(
+      "/v1/responses",
+      {{"input", "Who?"},
+       {"text",
+        {{"format", {{"type", "json_schema"}, {"name", "p"}, {"schema", inner["schema"]}}}}}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  expect_a_person(response.json()["output"][0]["content"][0]["text"]);
+  EXPECT_EQ(response.json()["text"]["format"]["type"], "json_schema");
+  const Reply message = server.post(
+      "/v1/messages",
+      {{"max_tokens", 200},
+       {"messages", chat},
+       {"output_config", {{"format", {{"type", "json_schema"}, {"schema", inner["schema"]}}}}}});
+  ASSERT_EQ(message.status, 200) << message.body;
+  expect_a_person(message.json()["content"][0]["text"]);
+}
+
+TEST(Server, a_grammar_ends_an_answer_and_a_limit_cuts_it) {
+  const RunningServer server;
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  const Json grammar{{"grammar", "root ::= \"yes\" | \"no\""}};
+  const Reply whole = server.chat(chat, grammar);
+  EXPECT_TRUE(text_of(whole) == "yes" || text_of(whole) == "no") << whole.body;
+  EXPECT_EQ(whole.json()["choices"][0]["finish_reason"], "stop");
+  const Reply cut = server.chat(chat, {{"max_tokens", 2}, {"response_format", kFormat}});
+  EXPECT_EQ(cut.json()["choices"][0]["finish_reason"], "length");
+  // What was said within the grammar is found again, and free answers go on.
+  Json further = chat;
+  further.push_back(model(text_of(whole)));
+  further.push_back(kQuestion);
+  EXPECT_GT(cached_tokens(server.chat(further)), prompt_tokens(whole));
+}
+
+TEST(Server, a_bad_grammar_or_schema_is_refused_with_its_place) {
+  const RunningServer server;
+  const Reply grammar = server.chat(Json::array({kNote}), {{"grammar", "root ::= (\"a\""}});
+  EXPECT_EQ(grammar.status, 400);
+  EXPECT_EQ(grammar.json()["error"]["param"], "grammar");
+  EXPECT_NE(grammar.json()["error"]["message"].get<std::string>().find("Line 1, column 14"),
+            std::string::npos)
+      << grammar.body;
+  Json format = kFormat;
+  format["json_schema"]["schema"]["properties"]["pets"]["uniqueItems"] = true;
+  const Reply schema = server.chat(Json::array({kNote}), {{"response_format", format}});
+  EXPECT_EQ(schema.status, 400);
+  EXPECT_EQ(schema.json()["error"]["param"], "response_format.json_schema.schema");
+  EXPECT_NE(schema.json()["error"]["message"].get<std::string>().find("#/properties/pets"),
+            std::string::npos)
+      << schema.body;
+}
+
+// --- tools: the bundled model has never seen one, so that it is told to call
+
+const Json kTool{{"type", "function"},
+                 {"function",
+                  {{"name", "find_pet"},
+                   {"description", "Who keeps it?"},
+                   {"parameters",
+                    {{"type", "object"},
+                     {"properties",
+                      {{"pet", {{"enum", {"cat", "parrot"}}}},
+                       {"age", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}}}},
+                     {"required", {"pet", "age"}},
+                     {"additionalProperties", false}}}}}};
+
+void expect_call(const Json& function) {
+  EXPECT_EQ(function["name"], "find_pet");
+  const Json arguments = Json::parse(function["arguments"].get<std::string>());
+  EXPECT_TRUE(arguments["pet"] == "cat" || arguments["pet"] == "parrot") << arguments;
+  EXPECT_LE(arguments["age"].get<int>(), 9);
+}
+
+TEST(ServerTools, a_call_is_made_answered_and_found_again) {
+  const RunningServer server;
+  const Json offer{{"tools", Json::array({kTool})}, {"max_tokens", 120}};
+  Json must = offer;
+  must["tool_choice"] = "required";
+  must["parallel_tool_calls"] = false;
+  Json chat = Json::array({kNote});
+  const Reply called = server.chat(chat, must);
+  ASSERT_EQ(called.status, 200) << called.body;
+  const Json choice = called.json()["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "tool_calls") << called.body;
+  EXPECT_TRUE(choice["message"]["content"].is_null());
+  ASSERT_EQ(choice["message"]["tool_calls"].size(), 1u) << called.body;
+  const Json call = choice["message"]["tool_calls"][0];
+  expect_call(call["function"]);
+  EXPECT_EQ(call["type"], "function");
+
+  // The result goes behind the call: all before it is held.
+  chat.push_back(
+      {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", Json::array({call})}});
+  chat.push_back({{"role", "tool"}, {"tool_call_id", call["id"]}, {"content", "Anna"}});
+  const Reply answered = server.chat(chat, offer);
+  ASSERT_EQ(answered.status, 200) << answered.body;
+  EXPECT_EQ(answered.json()["satchel"]["session"], called.json()["satchel"]["session"]);
+  EXPECT_GE(cached_tokens(answered), prompt_tokens(called) + 10);
+  EXPECT_EQ(answered.json()["choices"][0]["finish_reason"], "stop");
+  // Other tools are another prompt.
+  EXPECT_EQ(cached_tokens(server.chat(chat)), 0u);
+}
+
+TEST(ServerTools, a_streamed_call_is_the_same_call) {
+  const RunningServer server;
+  const Json must{{"tools", Json::array({kTool})},
+                  {"tool_choice", {{"type", "function"}, {"function", {{"name", "find_pet"}}}}},
+                  {"max_tokens", 120}};
+  const Reply whole = server.chat(Json::array({kNote}), must);
+  Json streams = must;
+  streams["stream"] = true;
+  const Reply streamed = server.chat(Json::array({kNote}), streams);
+  Json call;
+  std::string arguments, finish;
+  const std::vector<std::string> events = events_of(streamed.body);
+  for (std::size_t i = 0; i + 1 < events.size(); ++i) {
+    const Json choice = Json::parse(events[i])["choices"][0];
+    if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
+    if (!choice["delta"].contains("tool_calls")) continue;
+    const Json& delta = choice["delta"]["tool_calls"][0];
+    EXPECT_EQ(delta["index"], 0);
+    if (delta.contains("id")) call = delta;
+    arguments += delta["function"].value("arguments", "");
+  }
+  EXPECT_EQ(finish, "tool_calls");
+  const Json expected = whole.json()["choices"][0]["message"]["tool_calls"][0];
+  EXPECT_EQ(call["function"]["name"], expected["function"]["name"]);
+  EXPECT_EQ(arguments, expected["function"]["arguments"]);
+}
+
+TEST(ServerTools, the_other_interfaces_have_their_own_forms) {
+  const RunningServer server;
+  const Json& function = kTool["function"];
+  const Json message{
+      {"max_tokens", 120},
+      {"messages", Json::array({kNote})},
+      {"tool_choice", {{"type", "any"}, {"disable_parallel_tool_use", true}}},
+      {"tools", Json::array({{{"name", "find_pet"}, {"input_schema", function["parameters"]}}})}};
+  const Reply used = server.post("/v1/messages", message);
+  ASSERT_EQ(used.status, 200) << used.body;
+  EXPECT_EQ(used.json()["stop_reason"], "tool_use");
+  const Json block = used.json()["content"][0];
+  EXPECT_EQ(block["type"], "tool_use");
+  EXPECT_LE(block["input"]["age"].get<int>(), 9);
+  Json next = message;
+  next["tool_choice"] = {{"type", "auto"}};
+  next["messages"].push_back({{"role", "assistant"}, {"content", Json::array({block})}});
+  next["messages"].push_back({{"role", "user"},
+                              {"content", Json::array({{{"type", "tool_result"},
+                                                        {"tool_use_id", block["id"]},
+                                                        {"content", "Anna"}}})}});
+  const Reply answered = server.post("/v1/messages", next);
+  ASSERT_EQ(answered.status, 200) << answered.body;
+  EXPECT_GT(answered.json()["usage"]["cache_read_input_tokens"],
+            used.json()["usage"]["input_tokens"]);
+
+  Json tool = function;
+  tool["type"] = "function";
+  const Reply response = server.post("/v1/responses", {{"input", "Who keeps a cat?"},
+                                                       {"tools", Json::array({tool})},
+                                                       {"parallel_tool_calls", false},
+                                                       {"tool_choice", "required"}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const Json item = response.json()["output"][0];
+  EXPECT_EQ(item["type"], "function_call") << response.body;
+  expect_call(item);
+}
+
+TEST(ServerTools, a_choice_of_none_calls_nothing_and_a_schema_goes_with_tools) {
+  const RunningServer server;
+  Json offer{{"tools", Json::array({kTool})}, {"tool_choice", "none"}, {"max_tokens", 20}};
+  const Reply none = server.chat(Json::array({kNote}), offer);
+  ASSERT_EQ(none.status, 200) << none.body;
+  EXPECT_FALSE(none.json()["choices"][0]["message"].contains("tool_calls"));
+  offer["response_format"] = kFormat;
+  offer["max_tokens"] = 200;
+  expect_a_person(text_of(server.chat(Json::array({kNote}), offer)));
+  offer.erase("response_format");
+  offer["grammar"] = "root ::= \"a\"";
+  EXPECT_EQ(server.chat(Json::array({kNote}), offer).json()["error"]["param"], "grammar");
+}
+
 TEST(Server, says_what_there_is) {
   const RunningServer server;
   const Json models = server.get("/v1/models").json();
