@@ -1,0 +1,75 @@
+// Answers of a model with tools: which texts and calls they may be.
+#include "runtime/grammar/tool_grammar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/value_of.h"
+#include "unit/runtime/grammar_texts.h"
+
+namespace satchel::runtime {
+namespace {
+
+using test::Fit;
+using test::fit;
+using Calls = ToolAnswers::Calls;
+
+const std::vector<ToolSchema> kTools = {
+    {"find", R"({"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}},
+                 "required": ["pet"], "additionalProperties": false})"},
+    {"stop", ""}};
+const std::string kFind =
+    "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"pet\": \"cat\"}}\n</tool_call>";
+const std::string kStop = "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>";
+const std::string kWrong =
+    "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"pet\": \"cow\"}}\n</tool_call>";
+
+Grammar grammar_of(Calls calls, bool is_one = false, std::string text_schema = {}) {
+  return value_of(grammar_of_tools(
+      {.tools = kTools, .calls = calls, .is_one = is_one, .text_schema = std::move(text_schema)}));
+}
+
+TEST(ToolGrammar, a_model_that_may_call_says_any_text_and_whole_calls_alone) {
+  const Grammar grammar = grammar_of(Calls::may);
+  for (const std::string& text :
+       {std::string("Hello."), std::string("a < b <tool> </tool_call>"), std::string(), kFind,
+        kFind + "\n" + kStop, "Let me see.\n" + kFind})
+    EXPECT_EQ(fit(grammar, text), Fit::whole) << text;
+  EXPECT_EQ(fit(grammar, kWrong), Fit::refused);
+  EXPECT_EQ(fit(grammar, kFind + " and more"), Fit::refused);
+  EXPECT_EQ(fit(grammar, "Well: <tool_call>"), Fit::begun) << "a call that was begun is made";
+  EXPECT_EQ(fit(grammar, "<tool_call>\n{\"name\": \"other\""), Fit::refused);
+}
+
+TEST(ToolGrammar, one_that_must_calls_and_one_that_must_not_does_not) {
+  const Grammar must = grammar_of(Calls::must);
+  EXPECT_EQ(fit(must, kStop), Fit::whole);
+  EXPECT_EQ(fit(must, "Hello."), Fit::refused);
+  EXPECT_EQ(fit(must, kFind + "\n" + kFind), Fit::whole);
+  EXPECT_EQ(fit(grammar_of(Calls::must, true), kFind + "\n" + kFind), Fit::refused);
+  const Grammar none = grammar_of(Calls::none);
+  EXPECT_EQ(fit(none, "Hello."), Fit::whole);
+  EXPECT_EQ(fit(none, kFind), Fit::refused);
+}
+
+TEST(ToolGrammar, a_text_with_a_schema_is_that_or_calls) {
+  const Grammar grammar = grammar_of(Calls::may, false, R"({"type": "integer"})");
+  EXPECT_EQ(fit(grammar, "12"), Fit::whole);
+  EXPECT_EQ(fit(grammar, kFind), Fit::whole);
+  EXPECT_EQ(fit(grammar, "Let me see.\n" + kFind), Fit::refused);
+  EXPECT_EQ(fit(grammar, "12\n" + kFind), Fit::refused);
+}
+
+TEST(ToolGrammar, a_bad_schema_names_its_tool) {
+  const std::vector<ToolSchema> tools = {{"find", R"({"not": {}})"}};
+  const Result<Grammar> grammar = grammar_of_tools({.tools = tools});
+  ASSERT_FALSE(grammar.ok());
+  EXPECT_EQ(grammar.error().code, "SCHEMA");
+  EXPECT_THAT(grammar.error().message, testing::StartsWith("Tool \"find\": "));
+}
+
+}  // namespace
+}  // namespace satchel::runtime
