@@ -6,9 +6,10 @@
 namespace satchel::serve {
 namespace {
 
-// Before the parser, which makes a value of every level.
-bool is_deep(std::string_view text) {
-  std::size_t depth = 0;
+// Before the parser, which makes a value of every level, and looks through an object's names for
+// each that is added to it. nullptr: nothing.
+const char* too_much_in(std::string_view text) {
+  std::vector<std::size_t> n_names;  // of each object that is open; a list has none
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -17,12 +18,15 @@ bool is_deep(std::string_view text) {
     } else if (c == '"') {
       in_text = !in_text;
     } else if (!in_text && (c == '{' || c == '[')) {
-      if (++depth > kJsonDepthMax) return true;
-    } else if (!in_text && (c == '}' || c == ']') && depth > 0) {
-      --depth;
+      if (n_names.size() >= kJsonDepthMax) return "The JSON is nested too deeply.";
+      n_names.push_back(0);
+    } else if (!in_text && (c == '}' || c == ']') && !n_names.empty()) {
+      n_names.pop_back();
+    } else if (!in_text && c == ':' && !n_names.empty() && ++n_names.back() > kJsonNamesMax) {
+      return "An object of the JSON has too many names.";
     }
   }
-  return false;
+  return nullptr;
 }
 
 std::string range_text(const std::string& least, const std::string& most) {
@@ -32,7 +36,7 @@ std::string range_text(const std::string& least, const std::string& most) {
 }  // namespace
 
 std::optional<ApiError> parse_body(const std::string& body, Json& document) {
-  if (is_deep(body)) return ApiError{400, "invalid_json", "", "The JSON is nested too deeply."};
+  if (const char* const wrong = too_much_in(body)) return ApiError{400, "invalid_json", "", wrong};
   document = Json::parse(body, nullptr, false);
   if (document.is_discarded())
     return ApiError{400, "invalid_json", "", "The body is not valid JSON."};
