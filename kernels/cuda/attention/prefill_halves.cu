@@ -143,6 +143,7 @@ struct HalvesBlock {
         load_matrices<false>(piece_of(memory.keys[key], key, 2 * step + thread / 8 % 2), four);
 #pragma unroll
         for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
           for (unsigned i = 0; i < 2; ++i)
             multiply_add(products[t][n + i], query[t], {four[2 * i], four[2 * i + 1]});
       }
@@ -227,6 +228,7 @@ struct HalvesBlock {
         load_matrices<true>(piece_of(memory.values[key], key, c + thread / 16), four);
 #pragma unroll
         for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
           for (unsigned i = 0; i < 2; ++i)
             multiply_add(outputs[t][c + i], a[t], {four[2 * i], four[2 * i + 1]});
       }

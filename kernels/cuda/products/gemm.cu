@@ -68,7 +68,9 @@ struct WarpProducts {
   float sums[kTiles][kFragments][4] = {};
 
   __device__ __forceinline__ WarpProducts(const ProductPart& part, unsigned first_tile) {
+#pragma unroll
     for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
       for (unsigned i = 0; i < kRowsOfThread; ++i) {
         const unsigned row = (first_tile + t) * kTileRows + threadIdx.x % kWarp / 4 + 8 * i;
         factors[t][i] = row < part.n_out ? part.factors[row] : 1.0f;
@@ -95,6 +97,7 @@ struct WarpProducts {
                                b);
 #pragma unroll
           for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
             for (unsigned i = 0; i < 2; ++i)
               multiply_add(sums[t][f + i], a[t][half], {b[2 * i], b[2 * i + 1]});
         }
@@ -109,7 +112,9 @@ struct WarpProducts {
     const unsigned thread = threadIdx.x % kWarp;
 #pragma unroll
     for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
       for (unsigned f = 0; f < kFragments; ++f)
+#pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
           const unsigned row = (first_tile + t) * kTileRows + thread / 4 + i / 2 * 8;
           const unsigned token = first_token + f * kTokensOfFragment + thread % 4 * 2 + i % 2;
