@@ -5,8 +5,8 @@
 //   order    the order of a sum depends on the weight's shape only, and on which of these two it
 //            is. Decoding, tiles: exact integers within a group of values; then the groups of a
 //            part of the row in fp32, in order; then the parts, in order (group_sum.h). Rows of
-//            floats: 32 parts, one per thread of a warp, added by butterflies. Prompts: 16 values at
-//            a time, over rising k; where that is few blocks, in splits that are added in order,
+//            floats: 32 parts, one per thread of a warp, added by butterflies. Prompts: 16 values
+//            at a time, over rising k; where that is few blocks, in splits that are added in order,
 //            whose number depends on the tokens and the card too
 #pragma once
 

@@ -17,8 +17,7 @@ constexpr unsigned kTiles = 4;  // of 16 keys, of a warp
 static_assert(kWarps * kTiles * 16 == kKeysOfPromptBlock);
 
 // A warp a query: a thread four channels of it.
-__global__ void __launch_bounds__(kThreads)
-    halve_queries(const PromptScoreItem* items, unsigned n_words) {
+__global__ void __launch_bounds__(kThreads) halve_queries(const PromptScoreItem* items) {
   wait_for_launch_before();
   const PromptScoreItem& item = items[blockIdx.z];
   const ScoreItem& score = item.score;
@@ -35,8 +34,8 @@ __global__ void __launch_bounds__(kThreads)
       fmaxf(fmaxf(fabsf(four.x), fabsf(four.y)), fmaxf(fabsf(four.z), fabsf(four.w)));
   const RowFactor factor = factor_of(warp_max(most));
   const std::size_t at = std::size_t{in_group} * item.n_queries + token;
-  std::uint32_t* const words = item.queries + at * n_words + thread / 4 * 8 + thread % 4;
-  if (channel < n_words * 2) {
+  std::uint32_t* const words = item.queries + at * item.n_words + thread / 4 * 8 + thread % 4;
+  if (channel < item.n_words * 2) {
     words[0] = nearest_pair(four.x * factor.factor, four.y * factor.factor);
     words[4] = nearest_pair(four.z * factor.factor, four.w * factor.factor);
   }
@@ -277,11 +276,10 @@ cudaError_t score_with(Queue& queue, const PromptScoreCall& call, const PromptSc
 cudaError_t score_prompts(Queue& queue, const PromptScoreCall& call,
                           const PromptScoreShape& shape) {
   if (shape.n_tiles == 0) return cudaSuccess;
-  const unsigned n_words = prompt_query_words(shape.head_dim);
   cudaError_t error = launch_stretches(shape.n_items, [&](std::size_t first, unsigned n) {
     const dim3 grid(blocks_of(shape.n_queries_max, kWarps),
                     static_cast<unsigned>(shape.n_group_max), n);
-    return launch(queue, {grid, kThreads}, halve_queries, call.items + first, n_words);
+    return launch(queue, {grid, kThreads}, halve_queries, call.items + first);
   });
   if (error == cudaSuccess)
     error = shape.head_dim <= 64 ? score_with<4>(queue, call, shape)

@@ -98,7 +98,8 @@ std::size_t Scoring::place(std::byte* at) {
   }
   for (PromptScoreItem& item : prompts_) {
     const std::size_t n_group = item.score.rows.n_group, n = n_group * item.n_queries;
-    item.queries = places.take<std::uint32_t>(n * prompt_query_words(prompt_shape_.head_dim));
+    item.n_words = prompt_query_words(prompt_shape_.head_dim);
+    item.queries = places.take<std::uint32_t>(n * item.n_words);
     item.columns = places.take<QueryColumn>(n);
     item.parts = places.take<float>(n_group * item.n_splits * item.n_slots);
   }
