@@ -25,6 +25,11 @@ __device__ __forceinline__ unsigned magnitude_bits(float x) {
 __device__ __forceinline__ unsigned larger(unsigned a, unsigned b) {
   return b > a ? b : a;
 }
+__device__ __forceinline__ unsigned warp_largest(unsigned bits) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    bits = larger(bits, __shfl_xor_sync(~0u, bits, distance));
+  return bits;
+}
 __device__ __forceinline__ unsigned largest_bits(const Four& four) {
   unsigned bits = 0;
   for (const float value : four.at) bits = larger(bits, magnitude_bits(value));

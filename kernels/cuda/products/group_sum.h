@@ -1,5 +1,5 @@
-// The update of a thread's sums for a step of 32 values, shared by all products with tiles, so that
-// all kernels round alike. For .cu files.
+// The update of a thread's sums for a step of 32 values, for decoding with tiles, whatever the
+// number of tokens. For .cu files.
 //   thread  of the warp: for 16 rows and 4 tokens it has the outputs (row thread / 4 + 8 i, token
 //           thread % 4), i = 0, 1
 //   sum     acc = fmaf(weight's scale · token's scale, integer, acc), then the minimum's

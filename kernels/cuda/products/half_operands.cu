@@ -18,8 +18,7 @@ struct Memory {
 
 // Of all threads, the same for each.
 __device__ __forceinline__ unsigned largest_of_block(unsigned bits, Memory& memory) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    bits = larger(bits, __shfl_xor_sync(~0u, bits, distance));
+  bits = warp_largest(bits);
   if (threadIdx.x % kWarp == 0) memory.most[threadIdx.x / kWarp] = bits;
   __syncthreads();
   for (const unsigned each : memory.most) bits = larger(bits, each);

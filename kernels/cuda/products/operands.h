@@ -1,13 +1,12 @@
-// Activations as operand B of the byte matrix instruction, made once for all products that share
-// them.
+// Activations of up to 16 tokens as operand B of the byte matrix instruction, made once for all
+// products that share them; prompts' are half_operands.h.
 //   numbers  32 values of a token are 16-bit integers times one scale, their largest magnitude /
 //            kMostCode, as in the cpu backend: the error is below 1.6e-5 of the largest. Below
 //            1e-30 all are 0. NaN or infinity makes the scale NaN, so that it is not lost. An
 //            integer is two signed bytes, 256 · high + low, in two columns of the operand; their
 //            products are joined again in one thread, exactly.
 //   differs  llama.cpp uses one byte per activation, cuBLAS one fp16. Both are too coarse for the
-//            limits that all backends share (1e-4). Two bytes cost half of two fp16, and less than
-//            one fp16 on cards where bytes run at four times the speed.
+//            limits of decoding that all backends share (1e-4). Two bytes cost half of two fp16.
 #pragma once
 
 #include <cuda_runtime.h>

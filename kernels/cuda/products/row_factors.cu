@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(kThreads) find_float_factors(DeviceMatrix matr
   unsigned bits = 0;
   for (unsigned k = thread; k < matrix.n_in; k += kWarp)
     bits = larger(bits, magnitude_bits(float_at(matrix, std::size_t{row} * matrix.n_in + k)));
-  for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    bits = larger(bits, __shfl_xor_sync(~0u, bits, distance));
+  bits = warp_largest(bits);
   if (thread == 0) put_factor(out, row, bits);
 }
 
