@@ -83,15 +83,6 @@ class Engine {
   // If request.available is not set, the engine's own is used.
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
 
-  // Batched decode: generates the answers of several chats together, so that each step reads the
-  // weights once. Prompts are prefilled before, chat by chat. Each chat gets the same answer or
-  // error as alone, as long as the shared memory suffices. If one chat ends, stops or fails, the
-  // others continue.
-  //   needs    each session at most once, all of this engine
-  //   errors   per chat, at its index: those of Session::generate
-  //   threads  listeners are called on the caller's thread; each chat's Stop works from any thread
-  std::vector<Result<GenerateReport>> generate(std::span<const TurnRequest> turns);
-
   EngineState& state();  // engine_state.h: for those who measure a model, and tests
 
  private:

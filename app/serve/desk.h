@@ -1,14 +1,17 @@
-// Desk: answers requests one after the other, each in the chat that it belongs to.
+// Desk: answers requests, each in the chat that it belongs to.
 //   which chat   the one with the request's session id: cut to what they have in common, and read
 //                on from there. Without an id: the chat whose messages are all in the request, in
 //                its order and from its beginning; of several the longest. Where a chat has more
 //                than the request (an answer made again, an edit), a branch of it goes on, and it
 //                stays as it is
 //   memory       all chats share the limit of the engine. Where the next answer may not fit, the
-//                chat unused for longest is closed: with a store it is on disk and comes back
-//   order        chats answer one after the other, in the order in which they were asked
+//                chat unused for longest is closed: with a store it is on disk and comes back.
+//                Where that is not enough the answer waits until another one ends
+//   order        chats answer at once and decode together; one chat answers one request after the
+//                other. A request whose chat answers another one waits
 //   threads      any. A Turn belongs to the thread that got it
 //   errors       BUSY (too many wait), PARAM, those of ChatService
+//   files        desk.cpp  the chats · desk_answer.cpp  the requests
 #pragma once
 
 #include <atomic>
@@ -30,8 +33,8 @@
 
 namespace satchel::serve {
 
-// Two that run and 16 that wait; for now one of them works. docs/server.md
-inline constexpr std::size_t kRequestsMax = 2 + 16;
+// That are answered, or wait. docs/server.md
+inline constexpr std::size_t kRequestsMax = 32;
 
 struct Outcome {
   std::string session;                       // the id of the chat
@@ -60,6 +63,8 @@ struct Listener {
   std::function<void(const ToolCall&)> called = {};
 };
 
+class AnswerTeller;
+
 class Desk {
  public:
   // start   of the chats that begin here
@@ -70,23 +75,25 @@ class Desk {
   // What the store has; before anything else.
   Result<void> load();
 
-  // The chat of a request, with all its messages; nobody else is answered until it is gone.
+  // The chat of a request, with all its messages. Nobody else gets one until it is answered or
+  // gone.
   class Turn {
    public:
     const ChatRequest& request() const { return request_; }
-    const std::string& session() const { return chat_->id; }
+    const std::string& session() const { return session_; }
     std::size_t n_prompt() const { return n_prompt_; }
     std::size_t n_unread() const { return n_unread_; }  // of them
 
    private:
     friend class Desk;
-    Turn(runtime::CallQueue::Permit permit, ChatRequest request)
-        : permit_(std::move(permit)), request_(std::move(request)) {}
-    runtime::CallQueue::Permit permit_;
+    explicit Turn(ChatRequest request) : request_(std::move(request)) {}
+    std::optional<runtime::CallQueue::Permit> permit_;  // none: while it is answered
     std::shared_ptr<void> ticket_;
     ChatRequest request_;
+    std::string session_;
     KnownChat* chat_ = nullptr;
     std::size_t n_prompt_ = 0, n_unread_ = 0;
+    std::size_t needed_bytes_ = 0;  // at the end of its answer
     bool is_branch_ = false;        // was made for it
     std::size_t n_read_again_ = 0;  // when the chat was opened for it
   };
@@ -94,12 +101,33 @@ class Desk {
   Result<Outcome> answer(Turn& turn, const Listener& listener, const std::stop_token& stop);
 
   // --- what is there
-  // Works while nobody is answered.
+  // Works while no other request does.
   template <class Work>
   auto alone(const std::stop_token& stop, const Work& work) -> decltype(work()) {
     const auto permit = queue_.wait(stop);
     if (!permit.ok()) return permit.error();
     return work();
+  }
+  // The same, and the session does not answer.
+  template <class Work>
+  auto alone_with(const std::string& session, const std::stop_token& stop, const Work& work)
+      -> decltype(work()) {
+    const auto permit = wait_for([&] { return known(session); }, stop);
+    if (!permit.ok()) return permit.error();
+    return work();
+  }
+  // Between two tokens of those that answer: `work` may use what is below the service.
+  template <class Work>
+  auto look(const std::stop_token& stop, const Work& work) -> decltype(work()) {
+    std::optional<decltype(work())> made;
+    const Result<void> looked = service_.look(
+        [&]() -> Result<void> {
+          made.emplace(work());
+          return {};
+        },
+        {stop, {}});
+    if (!looked.ok()) return looked.error();
+    return std::move(*made);
   }
   // For work in alone():
   std::list<KnownChat>& chats() { return chats_; }
@@ -107,7 +135,7 @@ class Desk {
   Result<KnownChat*> find_open(const std::string& session, const std::stop_token& stop);
   Result<void> remove(KnownChat& chat);  // for good
   // Of the request's prompt, as the model reads it.
-  Result<std::size_t> count_tokens(const ChatRequest& request) const;
+  Result<std::size_t> count_tokens(const ChatRequest& request);
   runtime::ChatService& service() { return service_; }
   const runtime::ChatStart& start() const { return start_; }
   // Of all chats, also of those to come.
@@ -117,8 +145,17 @@ class Desk {
 
  private:
   Result<kvcache::Recipe> recipe_of(const ChatRequest& request) const;
-  Result<void> place(Turn& turn, const std::stop_token& stop);
-  Result<KnownChat*> choose(Turn& turn, const std::stop_token& stop);
+  KnownChat* known(const std::string& session);  // nullptr: there is none
+  // The permit, when the chat that `wanted` gives does not answer. It may be another one then.
+  Result<runtime::CallQueue::Permit> wait_for(const std::function<KnownChat*()>& wanted,
+                                              const std::stop_token& stop);
+  // Lets go of the permit until a chat is given back.
+  Result<void> wait_for_a_chat(std::optional<runtime::CallQueue::Permit>& permit,
+                               const std::stop_token& stop);
+  KnownChat* match_of(const ChatRequest& request, const kvcache::Recipe& recipe);
+  Result<void> place(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop);
+  Result<KnownChat*> choose(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop);
+  Result<KnownChat*> choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop);
   Result<KnownChat*> begin_chat(const ChatRequest& request, const kvcache::Recipe& recipe,
                                 const std::stop_token& stop);
   Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
@@ -127,20 +164,35 @@ class Desk {
   // The request's messages, behind those that its chat has in common with it.
   Result<void> add(const Turn& turn, const std::stop_token& stop);
   // n_held  messages of the request need no more room
-  Result<void> check_fits(ChatRequest request, std::size_t n_held) const;
+  Result<std::size_t> tokens_of(const ChatRequest& request) const;
+  Result<std::vector<runtime::SessionMessage>> messages_of(const KnownChat& chat);
+  Result<void> check_fits(ChatRequest request, std::size_t n_held);
   void learn_ids(KnownChat& chat);
   void close(KnownChat& chat);
   // As people remove a chat: `satchel chats --restore` brings it back.
   Result<void> put_away(KnownChat& chat, const std::stop_token& stop);
   void forget(KnownChat& chat);  // it has no place on disk, or should have none
   bool close_least_used(const KnownChat* but);
-  void free_memory_for(const KnownChat& chat, std::size_t n_tokens);
+  // Waits where all that can be closed is not enough, as long as another chat answers.
+  Result<void> take_room(Turn& turn, const std::stop_token& stop);
+  bool make_room(Turn& turn);
+  void give_back(KnownChat& chat);  // to who waits for it, or for memory
   // Again after a chat was closed, as long as memory is what is missing.
   template <class Work>
-  auto with_room(KnownChat* chat, const Work& work) -> decltype(work());
+  auto with_room(KnownChat* chat, const Work& work) -> decltype(work()) {
+    for (;;) {
+      auto done = work();
+      if (done.ok() || !lacks_memory(done.error()) || !close_least_used(chat)) return done;
+    }
+  }
+  static bool lacks_memory(const Error& error);
   Result<void> keep_shown(KnownChat& chat, const std::string& text);
   void take_back(KnownChat& chat);
-  Outcome outcome_of(Turn& turn, runtime::GenerateReport report) const;
+  Result<runtime::GenerateReport> answer_beside(Turn& turn, const runtime::ChatCall& call);
+  void end_answer(KnownChat& chat);
+  Result<Outcome> told(Turn& turn, AnswerTeller& teller, const runtime::GenerateReport& report);
+  Result<Outcome> outcome_of(Turn& turn, const runtime::GenerateReport& report);
+  void count(const Outcome& outcome, bool has_left);
   void work_while_idle(const std::stop_token& stop);
 
   runtime::ChatService& service_;
@@ -150,8 +202,10 @@ class Desk {
   std::atomic<std::size_t> n_asked_ = 0;
   std::list<KnownChat> chats_;
   std::uint64_t n_uses_ = 0;
-  std::mutex idle_mutex_;
-  std::condition_variable_any idle_wakes_;
+  std::size_t n_answering_ = 0;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable_any given_back_, idle_wakes_;
+  std::uint64_t n_given_back_ = 0;
   bool has_idle_work_ = false;
   std::jthread idle_;
 };

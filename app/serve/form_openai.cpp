@@ -11,7 +11,7 @@ const char* finish_reason(const Outcome& outcome) {
   return outcome.calls.empty() ? "stop" : "tool_calls";
 }
 
-Json to_json(const ToolCall& call) {
+Json call_json(const ToolCall& call) {
   return {{"id", call.id},
           {"type", "function"},
           {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
@@ -81,7 +81,7 @@ class ChatForm final : public OpenAiForm {
                  {"content", has_text ? Json(outcome.text) : Json()},
                  {"refusal", Json()},
                  {"annotations", Json::array()}};
-    for (const ToolCall& call : outcome.calls) message["tool_calls"].push_back(to_json(call));
+    for (const ToolCall& call : outcome.calls) message["tool_calls"].push_back(call_json(call));
     if (!outcome.thoughts.empty()) message["reasoning_content"] = outcome.thoughts;
     return document(outcome, {{"index", 0},
                               {"message", std::move(message)},
@@ -96,7 +96,7 @@ class ChatForm final : public OpenAiForm {
   }
   void said(std::string_view text) override { send(chunk({{"content", text}}, Json())); }
   void called(const ToolCall& call) override {
-    Json one = to_json(call);
+    Json one = call_json(call);
     one["index"] = n_calls_++;
     send(chunk({{"tool_calls", Json::array({std::move(one)})}}, Json()));
   }

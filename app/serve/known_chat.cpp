@@ -9,8 +9,14 @@
 namespace satchel::serve {
 namespace {
 
-// A shorter one is read in less time than a branch takes. Chosen, not measured.
-constexpr std::size_t kLongSystemBytes = 1024;
+// Less is read in less time than a branch or a wait takes. Chosen, not measured.
+constexpr std::size_t kMuchTextBytes = 1024;
+
+bool is_much(const std::vector<Said>& said, std::size_t n) {
+  std::size_t n_bytes = 0;
+  for (std::size_t i = 0; i < n; ++i) n_bytes += said[i].text.size();
+  return n_bytes >= kMuchTextBytes;
+}
 
 }  // namespace
 
@@ -33,7 +39,7 @@ KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted) {
     if (chat.group != wanted.request.group || !fits(chat, wanted)) continue;
     const std::size_t n = n_common(chat.said, wanted.request.messages);
     const auto rank = std::tuple(n, n == chat.said.size(), chat.is_open(), chat.used);
-    if (n == 0 || rank <= best_rank) continue;
+    if (n == 0 || rank <= best_rank || (chat.is_taken && !is_much(chat.said, n))) continue;
     best = &chat;
     best_rank = rank;
   }
@@ -41,10 +47,14 @@ KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted) {
 }
 
 KnownChat* same_system(std::list<KnownChat>& chats, const Wanted& wanted) {
-  if (wanted.request.system.value_or("").size() < kLongSystemBytes) return nullptr;
-  for (KnownChat& chat : chats)
-    if (chat.is_open() && chat.group == wanted.request.group && fits(chat, wanted)) return &chat;
-  return nullptr;
+  if (wanted.request.system.value_or("").size() < kMuchTextBytes) return nullptr;
+  KnownChat* answering = nullptr;
+  for (KnownChat& chat : chats) {
+    if (!chat.is_open() || chat.group != wanted.request.group || !fits(chat, wanted)) continue;
+    if (!chat.is_taken) return &chat;
+    answering = &chat;
+  }
+  return answering;
 }
 
 std::string name_of(const KnownChat& chat) {

@@ -26,6 +26,8 @@ struct KnownChat {
   std::vector<runtime::MessageId> ids;  // of `said`
   std::uint64_t used = 0;               // rises
   bool may_have_idle_work = false;
+  bool is_taken = false;           // by a request that is answered, or waits for memory
+  std::size_t promised_bytes = 0;  // while it answers: that it may come to hold
 
   bool is_open() const { return handle.value != 0; }
 };
@@ -39,9 +41,11 @@ struct Wanted {
 };
 bool fits(const KnownChat& chat, const Wanted& wanted);
 // Of those of the request's group, the one with most of its first messages in common; of several
-// one that has no others. nullptr: none has any.
+// one that has no others. One that is taken is worth waiting for where they have much text in
+// common. nullptr: none has any.
 KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted);
-// Where there is none: an open one that has read the same system text, if that is long.
+// Where there is none: an open one that has read the same system text, if that is long; one that
+// is taken if no other has.
 KnownChat* same_system(std::list<KnownChat>& chats, const Wanted& wanted);
 
 // How a store names it.

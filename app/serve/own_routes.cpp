@@ -5,6 +5,7 @@
 
 #include "app/cli/workbench.h"
 #include "app/serve/fields.h"
+#include "app/serve/form.h"
 #include "app/serve/routes.h"
 #include "runtime/limits/presets.h"
 
@@ -87,15 +88,17 @@ Json fidelity_json(const runtime::Session& session) {
 
 Result<Json> show(Desk& desk, const Target& target, const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session, stop));
-  const runtime::Session* session = desk.service().session(chat->handle);
-  if (target.part == "cache" && session != nullptr) return cache_json(*session);
-  if (target.part == "fidelity" && session != nullptr) return fidelity_json(*session);
-  if (!target.part.empty()) return no_part(target.part);
-  Json out = summary(*chat, session);
-  out["roles"] = Json::array();
-  for (const Said& said : chat->said)
-    out["roles"].push_back(said.role == runtime::Role::user ? "user" : "assistant");
-  return out;
+  return desk.look(stop, [&]() -> Result<Json> {
+    const runtime::Session* session = desk.service().session(chat->handle);
+    if (target.part == "cache" && session != nullptr) return cache_json(*session);
+    if (target.part == "fidelity" && session != nullptr) return fidelity_json(*session);
+    if (!target.part.empty()) return no_part(target.part);
+    Json out = summary(*chat, session);
+    out["roles"] = Json::array();
+    for (const Said& said : chat->said)
+      out["roles"].push_back(said.role == runtime::Role::user ? "user" : "assistant");
+    return out;
+  });
 }
 
 // The message is counted from 0, without the system text.
@@ -145,7 +148,7 @@ HttpResponse act(Desk& desk, const HttpRequest& http) {
   Json body;
   if (const auto error = parse_body(http.body, body)) return to_response(*error, Dialect::openai);
   Fields fields(body);
-  const auto done = desk.alone(http.gone, [&]() -> Result<Json> {
+  const auto done = desk.alone_with(target.session, http.gone, [&]() -> Result<Json> {
     const bool marks = target.part == "pin" || target.part == "forget";
     if (!marks && target.part != "limit" && target.part != "recipe") return no_part(target.part);
     SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session, http.gone));
@@ -165,7 +168,7 @@ HttpResponse estimate(Desk& desk, const HttpRequest& http) {
   const auto budget = fields.whole("budget_bytes", 0, 1, kBytesMax);
   if (!is_recipe_name(name)) fields.fail("recipe", "must be a name.");
   if (fields.error()) return to_response(*fields.error(), Dialect::openai);
-  return respond(desk.alone(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look(http.gone, [&]() -> Result<Json> {
     kvcache::Recipe recipe = desk.start().memory.recipe;
     if (!name.empty()) {
       SATCHEL_TRY_ASSIGN(recipe, runtime::resolve_recipe(name));
@@ -194,7 +197,7 @@ HttpResponse tokenize(Desk& desk, const HttpRequest& http) {
   const Json text = body.value("content", Json());
   if (!text.is_string())
     return to_response(bad_field("content", "content must be a text."), Dialect::openai);
-  return respond(desk.alone(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look(http.gone, [&]() -> Result<Json> {
     SATCHEL_TRY_ASSIGN(const auto ids,
                        desk.service().engine()->tokenizer().encode(
                            text.get_ref<const std::string&>(), runtime::SpecialText::as_text));
@@ -211,7 +214,7 @@ HttpResponse detokenize(Desk& desk, const HttpRequest& http) {
   };
   if (!given.is_array() || !std::ranges::all_of(given, is_id))
     return to_response(bad_field("tokens", "tokens must be a list of token ids."), Dialect::openai);
-  return respond(desk.alone(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look(http.gone, [&]() -> Result<Json> {
     const auto ids = given.get<std::vector<runtime::TokenId>>();
     return Json{{"content", desk.service().engine()->tokenizer().text(ids)}};
   }));
@@ -227,10 +230,12 @@ void add_own_routes(std::vector<Route>& routes, Desk& desk) {
   };
   add("GET", "/satchel/sessions", [](Desk& its, const HttpRequest& http) {
     return respond(its.alone(http.gone, [&]() -> Result<Json> {
-      Json list = Json::array();
-      for (const KnownChat& chat : its.chats())
-        list.push_back(summary(chat, its.service().session(chat.handle)));
-      return Json{{"sessions", std::move(list)}};
+      return its.look(http.gone, [&]() -> Result<Json> {
+        Json list = Json::array();
+        for (const KnownChat& chat : its.chats())
+          list.push_back(summary(chat, its.service().session(chat.handle)));
+        return Json{{"sessions", std::move(list)}};
+      });
     }));
   });
   add("GET", "/satchel/sessions/", [](Desk& its, const HttpRequest& http) {
@@ -238,8 +243,8 @@ void add_own_routes(std::vector<Route>& routes, Desk& desk) {
     return respond(its.alone(http.gone, [&] { return show(its, target, http.gone); }));
   });
   add("DELETE", "/satchel/sessions/", [](Desk& its, const HttpRequest& http) {
-    return respond(its.alone(http.gone, [&]() -> Result<Json> {
-      const Target target = target_of(http.path);
+    const Target target = target_of(http.path);
+    return respond(its.alone_with(target.session, http.gone, [&]() -> Result<Json> {
       if (!target.part.empty()) return no_part(target.part);
       SATCHEL_TRY_ASSIGN(KnownChat* const chat, its.find(target.session));
       SATCHEL_TRY(its.remove(*chat));

@@ -116,7 +116,7 @@ HttpResponse Routes::count_tokens(const HttpRequest& http) {
     return parse_messages(whole, defaults, out);
   };
   if (const auto error = read(http, parse, request)) return to_response(*error, dialect);
-  const auto n = desk_.alone(http.gone, [&] { return desk_.count_tokens(request); });
+  const auto n = desk_.count_tokens(request);
   if (!n.ok()) return to_response(to_api(n.error()), dialect);
   return to_response(Json{{"input_tokens", *n}});
 }

@@ -4,26 +4,55 @@
 
 namespace satchel::runtime {
 
-Result<CallQueue::Permit> CallQueue::wait(const std::stop_token& stop, bool hurries) {
+CallQueue::Waiter* CallQueue::next() {
+  bool is_kept_out = false;  // by a call that needs all chats
+  for (Waiter& waiter : waiters_) {
+    if (waiter.may_go_on != nullptr) {
+      if (*waiter.may_go_on) return &waiter;
+      continue;
+    }
+    if (is_kept_out) continue;
+    const bool must_wait =
+        waiter.scope.all ? !answering_.empty() : answering_.contains(waiter.scope.chat);
+    if (!must_wait) return &waiter;
+    is_kept_out = waiter.scope.all;
+  }
+  return nullptr;
+}
+
+void CallQueue::wake_next() {
+  if (!is_free()) return;
+  if (Waiter* const waiter = next())
+    waiter->wakes.notify_one();
+  else
+    idle_wakes_.notify_one();
+}
+
+void CallQueue::remove(const Waiter& waiter) {
+  waiters_.remove_if([&](const Waiter& one) { return &one == &waiter; });
+}
+
+Result<CallQueue::Permit> CallQueue::wait(const std::stop_token& stop, const CallScope& scope) {
   std::unique_lock lock(mutex_);
   if (holder_ == std::this_thread::get_id()) return nested_call();
-  const std::uint64_t ticket = ++last_ticket_;
-  calls_.push_back(ticket);
+  Waiter& here = waiters_.emplace_back();
+  here.scope = scope;
+  ++n_calls_waiting_;
   idle_.request_stop();
-  if (hurries) {
+  if (scope.hurries) {
     ++n_hurrying_;
     reading_.request_stop();
   }
   const bool is_next =
-      changed_.wait(lock, stop, [this, ticket] { return is_free() && calls_.front() == ticket; });
-  std::erase(calls_, ticket);
-  if (hurries) --n_hurrying_;
+      here.wakes.wait(lock, stop, [this, &here] { return is_free() && next() == &here; });
+  remove(here);
+  --n_calls_waiting_;
+  if (scope.hurries) --n_hurrying_;
   if (is_next) {
     holder_ = std::this_thread::get_id();
     return Permit(*this);
   }
-  lock.unlock();
-  changed_.notify_all();  // whoever came behind may be next now
+  wake_next();  // whoever came behind
   return call_stopped();
 }
 
@@ -32,7 +61,8 @@ Result<CallQueue::Permit> CallQueue::wait_idle(const std::stop_token& stop,
   std::unique_lock lock(mutex_);
   if (holder_ == std::this_thread::get_id()) return nested_call();
   ++n_idle_waiting_;
-  const bool is_next = changed_.wait(lock, stop, [this] { return is_free() && calls_.empty(); });
+  const bool is_next = idle_wakes_.wait(
+      lock, stop, [this] { return is_free() && n_calls_waiting_ == 0 && answering_.empty(); });
   --n_idle_waiting_;
   if (!is_next) return call_stopped();
   holder_ = std::this_thread::get_id();
@@ -51,18 +81,42 @@ void CallQueue::hurry() {
   reading_.request_stop();
 }
 
+void CallQueue::begin_answer(ChatHandle chat) {
+  const std::lock_guard lock(mutex_);
+  answering_.insert(chat);
+}
+
+void CallQueue::end_answer(ChatHandle chat) {
+  const std::lock_guard lock(mutex_);
+  answering_.erase(chat);
+}
+
+void CallQueue::pause(const bool& may_go_on) {
+  std::unique_lock lock(mutex_);
+  Waiter& here = waiters_.emplace_back();
+  here.may_go_on = &may_go_on;
+  holder_ = {};
+  wake_next();
+  here.wakes.wait(lock, [this, &here] { return is_free() && next() == &here; });
+  remove(here);
+  holder_ = std::this_thread::get_id();
+}
+
+bool CallQueue::is_wanted() {
+  const std::lock_guard lock(mutex_);
+  return next() != nullptr;
+}
+
 std::size_t CallQueue::n_waiting() const {
   const std::lock_guard lock(mutex_);
-  return calls_.size() + n_idle_waiting_;
+  return n_calls_waiting_ + n_idle_waiting_;
 }
 
 void CallQueue::leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    holder_ = {};
-    idle_ = reading_ = std::stop_source(std::nostopstate);
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(mutex_);
+  holder_ = {};
+  idle_ = reading_ = std::stop_source(std::nostopstate);
+  wake_next();
 }
 
 }  // namespace satchel::runtime

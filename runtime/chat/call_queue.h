@@ -1,6 +1,9 @@
 // CallQueue: lets the calls of several threads into the engine one at a time.
-//   order    first come, first served. Idle work comes last: it waits until no call waits, and is
-//            asked to stop as soon as a call comes
+//   order    first come, first served. Idle work comes last: it waits until no call waits and no
+//            chat answers, and is asked to stop as soon as a call comes
+//   answers  a call that answers a chat pauses between two tokens. Others come in then: those of
+//            other chats, and answers whose next token is there. Who needs all chats waits until
+//            none answers; calls that come after it wait as well, so that it gets its turn
 //   cancel   a call that is stopped while it waits leaves the queue; one that need not wait is
 //            let in even when it is already stopped, and ends by itself
 //   errors   cancelled, STOPPED; invalid, NESTED_CALL: the thread has the permit already, and
@@ -10,15 +13,24 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "kernels/base/result.h"
+#include "runtime/chat/chat_events.h"
 
 namespace satchel::runtime {
+
+// What a call needs for itself.
+struct CallScope {
+  ChatHandle chat = {};  // none: no chat
+  bool all = false;      // nobody may answer
+  bool hurries = false;  // reading makes way for it
+};
 
 class CallQueue {
  public:
@@ -36,8 +48,7 @@ class CallQueue {
     CallQueue* queue_;
   };
 
-  // hurries: reading makes way for it.
-  Result<Permit> wait(const std::stop_token& stop, bool hurries = false);
+  Result<Permit> wait(const std::stop_token& stop, const CallScope& scope = {});
   // `makes_way` is asked to stop when a call comes. The caller stops it itself where it wants to.
   Result<Permit> wait_idle(const std::stop_token& stop, const std::stop_source& makes_way);
 
@@ -48,17 +59,35 @@ class CallQueue {
   // Whoever reads now is asked to stop: a call that hurries comes, from the same thread.
   void hurry();
 
+  // --- for the call that has the permit
+  void begin_answer(ChatHandle chat);
+  void end_answer(ChatHandle chat);
+  // Others may come in until `may_go_on` is set, by one of them; then it has the permit again.
+  void pause(const bool& may_go_on);
+  // Whether somebody would come in if it paused.
+  bool is_wanted();
+
   std::size_t n_waiting() const;  // calls and idle work that have no permit yet
 
  private:
+  struct Waiter {
+    CallScope scope = {};
+    const bool* may_go_on = nullptr;  // of an answer that paused
+    std::condition_variable_any wakes = {};
+  };
+
   bool is_free() const { return holder_ == std::thread::id(); }
+  // Who comes in when the permit is free; nullptr: nobody.
+  Waiter* next();
+  void wake_next();
+  void remove(const Waiter& waiter);
   void leave();
 
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<std::uint64_t> calls_;  // tickets of those that wait, in the order they came
-  std::uint64_t last_ticket_ = 0;
-  std::size_t n_idle_waiting_ = 0, n_hurrying_ = 0;
+  std::condition_variable_any idle_wakes_;
+  std::list<Waiter> waiters_;  // in the order they came
+  std::set<ChatHandle> answering_;
+  std::size_t n_calls_waiting_ = 0, n_idle_waiting_ = 0, n_hurrying_ = 0;
   std::thread::id holder_;                   // who has the permit; none: it is free
   std::stop_source idle_{std::nostopstate};  // of the idle work that has the permit
   std::stop_source reading_{std::nostopstate};

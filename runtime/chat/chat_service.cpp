@@ -217,17 +217,24 @@ void ChatService::close_now(ChatHandle handle) {
 }
 
 void ChatService::close(ChatHandle chat) {
-  const auto permit = wait_permit({});
+  const auto permit = wait_permit({}, {.chat = chat});
   if (permit.ok()) close_now(chat);
 }
 
-Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop, bool hurries) {
-  return caught<CallQueue::Permit>([&] { return queue_.wait(stop, hurries); });
+CallScope ChatService::scope_of(ChatTask task, ChatHandle chat) {
+  const bool needs_all = task == ChatTask::open_model || task == ChatTask::use_cpu ||
+                         task == ChatTask::remove_chat || task == ChatTask::change_memory;
+  return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send};
+}
+
+Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop,
+                                                   const CallScope& scope) {
+  return caught<CallQueue::Permit>([&] { return queue_.wait(stop, scope); });
 }
 
 Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,
                                       const ChatCall& call) {
-  return run<ChatHandle>(ChatTask::begin_chat, {}, call,
+  return run<ChatHandle>(ChatTask::begin_chat, {}, {.chat = instead_of}, call,
                          [&](Running& running) -> Result<ChatHandle> {
                            if (engine() == nullptr) return no_model();
                            running.chat = add(OpenChat(std::move(start)), instead_of);
@@ -247,7 +254,9 @@ Result<void> ChatService::enter(ChatHandle chat, const ChatCall& call) {
 
 Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, const ChatCall& call) {
   return run<OpenReport>(
-      ChatTask::open_chat, options.instead_of, call, [&](Running& running) -> Result<OpenReport> {
+      ChatTask::open_chat, options.instead_of,
+      {.chat = options.instead_of, .all = !options.keeps_model}, call,
+      [&](Running& running) -> Result<OpenReport> {
         SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
         SATCHEL_TRY_ASSIGN(const Chat saved, chats->chat(id));
         const auto already = handle_of(id);

@@ -1,8 +1,10 @@
 // ChatService: the chats of one store with one model, as every front end uses them: terminal,
 // window and whatever comes next only show and ask.
 //   threads  1 any thread may make any call. Calls run one after the other, in the order in which
-//              they came (the engine is single-threaded); several chats may be open at once and
-//              share the engine's arena and its limit
+//              they came (the engine is single-threaded), but chats answer at once: they decode
+//              together (DecodeGroup), and calls of other chats come in between two tokens. Another
+//              model, limit or recipe waits until no chat answers. Several chats may be open at once
+//              and share the engine's arena and its limit
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
 //              stopped while it runs it ends within 200 ms and keeps what was done
 //            3 idle() runs when no call waits, and makes way for any call within 200 ms
@@ -31,6 +33,7 @@
 
 #include "runtime/chat/call_queue.h"
 #include "runtime/chat/chat_events.h"
+#include "runtime/chat/decode_group.h"
 #include "runtime/chat/model_holder.h"
 #include "runtime/chat/open_chat.h"
 #include "runtime/chat/read_speed.h"
@@ -178,8 +181,12 @@ class ChatService {
   template <class T, class Work>
   Result<T> run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work);
   template <class T, class Work>
+  Result<T> run(ChatTask task, ChatHandle chat, const CallScope& scope, const ChatCall& call,
+                const Work& work);
+  static CallScope scope_of(ChatTask task, ChatHandle chat);
+  template <class T, class Work>
   Result<T> guarded(Running& running, const Work& work);
-  Result<CallQueue::Permit> wait_permit(const std::stop_token& stop, bool hurries = false);
+  Result<CallQueue::Permit> wait_permit(const std::stop_token& stop, const CallScope& scope);
   void tell_error(Running& running, ChatTask task, const Error& error);
   void check(Running& running, ChatTask task, const Result<void>& done);
 
@@ -228,6 +235,7 @@ class ChatService {
   SystemClock system_clock_;
   const Clock& clock_;
   CallQueue queue_;
+  DecodeGroup answers_{queue_};
   ModelHolder model_;
   ReadSpeed read_speed_;
   std::map<ChatHandle, OpenChat> chats_;

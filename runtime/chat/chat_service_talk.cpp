@@ -163,12 +163,19 @@ Result<GenerateReport> ChatService::reply(OpenChat& chat, const Sampling& sampli
     }
     return true;
   };
-  Result<GenerateReport> report = session.generate(
-      sampling, [&](std::string_view text) { return tell(AnswerDelta{std::string(text)}); },
-      running.call.stop, progress_of(running, start),
-      [&](std::string_view text) {
-        return tell(AnswerDelta{std::string(text), true});
-      });
+  Result<GenerateReport> report = [&] {
+    DecodeGroup::Member member(answers_, running.chat);
+    return session.generate(
+        {.sampling = sampling,
+         .delta = [&](std::string_view text) { return tell(AnswerDelta{std::string(text)}); },
+         .stop = running.call.stop,
+         .progress = progress_of(running, start),
+         .thought =
+             [&](std::string_view text) {
+               return tell(AnswerDelta{std::string(text), true});
+             },
+         .decode = [&](Turn& turn, TokenId token) { return member.decode(turn, token); }});
+  }();
   if (report.ok()) {
     chat.unanswered = {};
     start();

@@ -15,8 +15,14 @@ Result<T> ChatService::guarded(Running& running, const Work& work) {
 
 template <class T, class Work>
 Result<T> ChatService::run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work) {
+  return run<T>(task, chat, scope_of(task, chat), call, work);
+}
+
+template <class T, class Work>
+Result<T> ChatService::run(ChatTask task, ChatHandle chat, const CallScope& scope,
+                           const ChatCall& call, const Work& work) {
   Running running{task, chat, call};
-  const Result<CallQueue::Permit> permit = wait_permit(call.stop, task == ChatTask::send);
+  const Result<CallQueue::Permit> permit = wait_permit(call.stop, scope);
   if (!permit.ok()) {  // told without a look at the engine, which another call has
     if (permit.error().code != "NESTED_CALL") running.tell(Failed{task, permit.error()});
     return permit.error();

@@ -93,19 +93,22 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   return report;
 }
 
+Result<GenerateReport> Session::generate(const TurnRequest& request) {
+  Turn turn(state_->parts, state_->prefill, request);
+  turn.begin();
+  while (const std::optional<TokenId> token = turn.choose())
+    turn.decoded(request.decode ? request.decode(turn, *token) : turn.decode(*token));
+  return turn.measure(turn.close());
+}
+
 Result<GenerateReport> Session::generate(const Sampling& sampling, const DeltaFn& delta,
                                          std::stop_token stop, const ProgressFn& progress,
                                          const DeltaFn& thought) {
-  const TurnRequest request{.session = this,
-                            .sampling = sampling,
-                            .delta = delta,
-                            .stop = std::move(stop),
-                            .progress = progress,
-                            .thought = thought};
-  Turn turn(state_->parts, state_->prefill, request);
-  turn.begin();
-  while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));
-  return turn.measure(turn.close());
+  return generate(TurnRequest{.sampling = sampling,
+                              .delta = delta,
+                              .stop = std::move(stop),
+                              .progress = progress,
+                              .thought = thought});
 }
 
 Result<void> Session::set_thinking(Thinking thinking) {

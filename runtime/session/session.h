@@ -46,6 +46,7 @@
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
 #include "runtime/tokenizer/thinking.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace satchel::runtime {
 
@@ -93,8 +94,8 @@ struct Thoughts {
 struct SeenEpisodes {
   std::size_t n_all = 0;               // 0: the chat is not longer
   std::vector<std::size_t> seen = {};  // numbers, from 0, rising
-  bool by_words = false;  // they have a word of the question that says something of its own
-  bool were_named = false;                // by Session::name_episodes
+  bool by_words = false;    // they have a word of the question that says something of its own
+  bool were_named = false;  // by Session::name_episodes
   std::vector<std::size_t> missing = {};  // chosen too, but the memory limit was too low for them
   // Of those seen: the answer's own words stand there (runtime/episodes/answer_words.h). Empty: in
   // none, or rather in the newest text.
@@ -181,13 +182,17 @@ struct AllAsked {
 
 class Session;
 // One chat of those that answer together (Engine::generate): the arguments of Session::generate.
+class Turn;
+// Decodes a token of the turn, as Turn::decode() does.
+using DecodeFn = std::function<Result<void>(Turn&, TokenId)>;
+
 struct TurnRequest {
-  Session* session = nullptr;
   Sampling sampling = {};
   DeltaFn delta = {};
   std::stop_token stop = {};
   ProgressFn progress = {};
   DeltaFn thought = {};
+  DecodeFn decode = {};  // none: each token by itself
 };
 
 class Session {
@@ -215,6 +220,7 @@ class Session {
   // Reads what is unread, then answers, then measures what reading cost, unless the arena is full.
   // The parts of a long document that don't fit beside what is seen are left, for a question that
   // needs them, or idle(). `thought` gets what is thought before the answer, `delta` the answer.
+  Result<GenerateReport> generate(const TurnRequest& request);
   Result<GenerateReport> generate(const Sampling& sampling, const DeltaFn& delta,
                                   std::stop_token stop, const ProgressFn& progress,
                                   const DeltaFn& thought = {});

@@ -2,8 +2,8 @@
 // is unread, then the head of the answer, and draws tokens until the answer ends. Each token is in
 // the journal before it is shown. At the end the cache has seen all of them, and the cost of
 // reading is measured.
-//   order   begin -> (choose -> decode, or Engine's step -> decoded)* until choose gives none ->
-//           close -> measure, once. What fails on the way ends the turn, and close() says so
+//   order   begin -> (choose -> decode, or a DecodeGroup's step -> decoded)* until choose gives
+//           none -> close -> measure, once. What fails on the way ends the turn, and close() says so
 #pragma once
 
 #include <memory>
@@ -34,6 +34,7 @@ class Turn {
   // Adds the cost of reading to the report of close(), if it can be measured now. Takes a while.
   Result<GenerateReport> measure(Result<GenerateReport> closed);
 
+  Model& model() { return *parts_.engine.model; }
   kvcache::Cache& cache() { return *parts_.cache; }
   std::span<float> logits() { return prefill_.logits(); }
 

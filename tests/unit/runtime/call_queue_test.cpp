@@ -110,7 +110,7 @@ TEST_F(CallQueueTest, reading_makes_way_for_a_call_that_hurries_only) {
   std::thread patient([&] { EXPECT_TRUE(queue_.wait({}).ok()); });
   until_waiting(1);
   EXPECT_FALSE(makes_way.stop_requested());
-  std::thread hurries([&] { EXPECT_TRUE(queue_.wait({}, true).ok()); });
+  std::thread hurries([&] { EXPECT_TRUE(queue_.wait({}, {.hurries = true}).ok()); });
   until_waiting(2);
   EXPECT_TRUE(makes_way.stop_requested());
   queue_.reads(again);  // begun when it waits already
@@ -144,6 +144,63 @@ TEST_F(CallQueueTest, idle_work_that_waits_can_be_stopped) {
   stop.request_stop();
   idle.join();
   EXPECT_FALSE(was_let_in);
+}
+
+TEST_F(CallQueueTest, a_chat_that_answers_lets_calls_of_other_chats_in_between_two_tokens) {
+  std::optional<Permit> answer = taken();
+  queue_.begin_answer({1});
+  std::vector<char> order;  // written with a permit only
+  const auto call = [&](char name, const CallScope& scope) {
+    return std::thread([&, name, scope] {
+      const auto permit = queue_.wait({}, scope);
+      order.push_back(name);
+    });
+  };
+  std::thread same = call('s', {.chat = {1}});
+  until_waiting(1);
+  std::thread other = call('o', {.chat = {2}});
+  until_waiting(2);
+  std::thread all = call('a', {.all = true});
+  until_waiting(3);
+  std::thread late = call('l', {.chat = {3}});
+  until_waiting(4);
+  EXPECT_TRUE(queue_.is_wanted());
+  const bool may_go_on = true;
+  queue_.pause(may_go_on);
+  order.push_back('p');
+  EXPECT_FALSE(queue_.is_wanted()) << "who needs all chats waits, and who came later behind it";
+  EXPECT_EQ(queue_.wait({}).error().code, "NESTED_CALL");
+  queue_.end_answer({1});
+  answer.reset();
+  for (std::thread* each : {&same, &other, &all, &late}) each->join();
+  EXPECT_EQ(order, (std::vector<char>{'o', 'p', 's', 'a', 'l'}));
+}
+
+TEST_F(CallQueueTest, an_answer_goes_on_when_another_has_what_it_waits_for) {
+  std::optional<Permit> first = taken();
+  bool has_token = false;  // written with a permit only
+  std::thread answer([&] {
+    const auto permit = queue_.wait({});
+    queue_.begin_answer({1});
+    queue_.pause(has_token);
+    EXPECT_TRUE(has_token);
+    queue_.end_answer({1});
+  });
+  until_waiting(1);
+  first.reset();
+  std::stop_source stop;
+  std::thread idle([&] {
+    EXPECT_FALSE(queue_.wait_idle(stop.get_token(), std::stop_source()).ok())
+        << "a chat answers, though it pauses";
+  });
+  until_waiting(1);
+  stop.request_stop();
+  idle.join();
+  {
+    const auto permit = queue_.wait({});
+    has_token = true;
+  }
+  answer.join();
 }
 
 }  // namespace

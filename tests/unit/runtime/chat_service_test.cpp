@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <thread>
 
+#include "runtime/grammar/gbnf.h"
 #include "runtime/limits/presets.h"
 #include "support/bundled_model.h"
 #include "support/open_chat_service.h"
@@ -352,6 +354,78 @@ TEST_F(ChatServiceTest, several_chats_of_several_threads_answer_as_each_does_alo
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(together, alone);
   EXPECT_EQ(names().size(), kChats);
+}
+
+// A chat whose answer goes on until it is told to end, and waits at its first word until so many
+// calls are in the queue. `watch` is called with every later word.
+class LongAnswer {
+ public:
+  LongAnswer(ChatService& service, ChatHandle chat, std::size_t n_calls,
+             const std::function<void()>& watch = {})
+      : answers_([this, &service, chat, n_calls, watch] {
+          Sampling endless = Sampling::plain_greedy(0);
+          endless.ends_loops = false;
+          endless.grammar =
+              std::make_shared<Grammar>(value_of(parse_gbnf("root ::= [a-z ]{1500}")));
+          const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+            if (!std::holds_alternative<AnswerDelta>(event)) return;
+            if (has_begun_.exchange(true) && watch) watch();
+            while (service.n_waiting() < n_calls && !has_met_) std::this_thread::yield();
+            has_met_ = true;
+          };
+          report_ = value_of(
+              service.send(chat, "Tell me of the brass bell.", endless, {stop_.get_token(), sink}));
+          is_over_ = true;
+        }) {
+    while (!has_begun_) std::this_thread::yield();
+  }
+  bool is_over() const { return is_over_; }
+  GenerateReport end() {
+    while (!has_met_) std::this_thread::yield();
+    stop_.request_stop();
+    answers_.join();
+    return report_;
+  }
+
+ private:
+  std::stop_source stop_;
+  std::atomic<bool> has_begun_ = false, has_met_ = false, is_over_ = false;
+  GenerateReport report_;
+  std::thread answers_;
+};
+
+TEST_F(ChatServiceTest, a_chat_that_is_asked_while_another_answers_need_not_wait_for_its_end) {
+  const auto service = open_service();
+  const ChatHandle one = value_of(service->begin(start()));
+  const ChatHandle other = value_of(service->begin(start()));
+  LongAnswer answer(*service, one, 1);
+  const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+    EXPECT_FALSE(std::holds_alternative<AnswerDelta>(event) && answer.is_over());
+  };
+  const GenerateReport said =
+      value_of(service->send(other, "What is a brass bell?", greedy(), {{}, sink}));
+  EXPECT_GT(said.n_tokens, 0u);
+  EXPECT_GT(answer.end().n_tokens, said.n_tokens);
+}
+
+TEST_F(ChatServiceTest, what_needs_all_chats_or_one_that_answers_waits_for_its_end) {
+  const auto service = open_service();
+  const ChatHandle one = value_of(service->begin(start()));
+  std::atomic<int> n_done = 0;
+  LongAnswer answer(*service, one, 2, [&] { EXPECT_EQ(n_done, 0); });
+  std::thread changes([&] {
+    value_of(service->change_memory(
+        one, {.limit_bytes = 0, .recipe = value_of(resolve_recipe("compact"))}));
+    ++n_done;
+  });
+  std::thread reads([&] {
+    value_of(service->read(one));
+    ++n_done;
+  });
+  EXPECT_GT(answer.end().n_tokens, 1u);
+  changes.join();
+  reads.join();
+  EXPECT_EQ(n_done, 2);
 }
 
 TEST_F(ChatServiceTest, calls_are_cancelled_in_the_queue_and_in_the_middle) {

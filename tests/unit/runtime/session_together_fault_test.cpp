@@ -10,6 +10,7 @@
 #include "support/failing_journal.h"
 #include "unit/runtime/chain_model.h"
 #include "unit/runtime/failing_engine.h"
+#include "unit/runtime/together.h"
 
 namespace satchel::runtime {
 namespace {
@@ -39,14 +40,14 @@ class DeviceFails : public ChatTest {
   }
   // Together; `before_steps` is called before the first joint step.
   std::vector<Result<GenerateReport>> answer(const std::function<void()>& before_steps) {
-    std::vector<TurnRequest> turns;
+    std::vector<ChatTurn> turns;
     for (const auto& chat : chats_)
-      turns.push_back({.session = chat.get(), .sampling = {.n_tokens_max = kTokens}});
-    turns.back().delta = [&, begun = false](std::string_view) mutable {
+      turns.push_back({chat.get(), {.sampling = {.n_tokens_max = kTokens}}});
+    turns.back().request.delta = [&, begun = false](std::string_view) mutable {
       if (!std::exchange(begun, true)) before_steps();
       return true;
     };
-    return with_.engine->generate(turns);
+    return answer_together(turns);
   }
   std::array<std::string, kChats> alone() {
     make_chats();
@@ -117,14 +118,14 @@ TEST(ChatsThatFail, a_chat_whose_logits_are_no_numbers_fails_alone) {
        .jinja = "",
        .poison = 'z'});
   std::vector<std::unique_ptr<Session>> chats;
-  std::vector<TurnRequest> turns;
+  std::vector<ChatTurn> turns;
   for (const char* text : {"a", "x", " a"}) {
     chats.push_back(
         value_of(engine->new_session(SessionOptions(value_of(resolve_recipe("full"))))));
     value_of(chats.back()->add_user(text));
     turns.push_back({.session = chats.back().get()});
   }
-  const auto reports = engine->generate(turns);
+  const auto reports = answer_together(turns);
   EXPECT_EQ(value_of(reports[0]).text, "bcd");
   EXPECT_EQ(value_of(reports[2]).text, "bcd");
   ASSERT_FALSE(reports[1].ok());
@@ -146,8 +147,8 @@ TEST(ChatsThatFail, a_chat_whose_words_cannot_be_saved_fails_alone_and_its_next_
     const auto chat = value_of(engine->new_session(options));
     value_of(other->add_user("a"));
     value_of(chat->add_user("a"));
-    const std::vector<TurnRequest> turns = {{.session = chat.get()}, {.session = other.get()}};
-    const auto reports = engine->generate(turns);
+    const std::vector<ChatTurn> turns = {{.session = chat.get()}, {.session = other.get()}};
+    const auto reports = answer_together(turns);
     EXPECT_EQ(value_of(reports[1]).text, "bcd");
     ASSERT_FALSE(reports[0].ok()) << n;
     EXPECT_EQ(reports[0].error().code, "DISK_FULL");

@@ -5,6 +5,7 @@
 
 #include "unit/runtime/chain_model.h"
 #include "unit/runtime/failing_engine.h"
+#include "unit/runtime/together.h"
 
 namespace satchel::runtime {
 namespace {
@@ -34,9 +35,9 @@ class TailsArePacked : public ChatTest {
     }
   }
   std::vector<Result<GenerateReport>> answer() {
-    std::vector<TurnRequest> turns;
+    std::vector<ChatTurn> turns;
     for (const auto& chat : chats_) turns.push_back({.session = chat.get()});
-    return engine_->generate(turns);
+    return answer_together(turns);
   }
 
   std::shared_ptr<kernels::Backend> model_backend_;

@@ -3,6 +3,7 @@
 
 #include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
+#include "unit/runtime/together.h"
 
 namespace satchel::runtime {
 namespace {
@@ -19,10 +20,9 @@ class ChatsTogether : public ChatTest {
       value_of(chats_[i]->add_user(questions[i]));
     }
   }
-  std::vector<TurnRequest> turns() const {
-    std::vector<TurnRequest> out;
-    for (const auto& chat : chats_)
-      out.push_back({.session = chat.get(), .sampling = {.n_tokens_max = 48}});
+  std::vector<ChatTurn> turns() const {
+    std::vector<ChatTurn> out;
+    for (const auto& chat : chats_) out.push_back({chat.get(), {.sampling = {.n_tokens_max = 48}}});
     return out;
   }
   std::vector<std::unique_ptr<Session>> chats_;
@@ -35,7 +35,7 @@ TEST_F(ChatsTogether, each_gets_the_answer_it_gets_alone) {
     alone.push_back(value_of(chat->generate({.n_tokens_max = 48}, {}, {}, {})).text);
   chats_.clear();
   make_chats();
-  const auto reports = shared_engine().generate(turns());
+  const auto reports = answer_together(turns());
   ASSERT_EQ(reports.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     ASSERT_TRUE(reports[i].ok()) << reports[i].error().message;
@@ -47,11 +47,11 @@ TEST_F(ChatsTogether, each_gets_the_answer_it_gets_alone) {
 
 TEST_F(ChatsTogether, a_chat_that_is_stopped_or_fails_leaves_the_others_to_answer) {
   make_chats();
-  std::vector<TurnRequest> requests = turns();
-  requests[0].delta = [](std::string_view) { return false; };
+  std::vector<ChatTurn> requests = turns();
+  requests[0].request.delta = [](std::string_view) { return false; };
   const auto empty = open("full");
   requests.push_back({.session = empty.get()});
-  const auto reports = shared_engine().generate(requests);
+  const auto reports = answer_together(requests);
   EXPECT_EQ(reports[0]->finish, Finish::stopped);
   EXPECT_EQ(reports[0]->n_tokens, 1u);
   EXPECT_EQ(reports[1]->finish, Finish::end_of_turn);
@@ -69,9 +69,9 @@ TEST_F(ChatsTogether, a_full_memory_ends_answers_and_loses_no_word) {
   std::size_t n_full = 0;
   for (int turn = 0; turn < 100 && n_full == 0; ++turn) {
     for (const auto& chat : chats_) (void)chat->add_user("Where is the brass bell?");
-    std::vector<TurnRequest> requests = turns();
-    for (TurnRequest& request : requests) request.sampling = {.temperature = 1, .seed = 3};
-    for (const auto& report : shared_engine().generate(requests))
+    std::vector<ChatTurn> requests = turns();
+    for (ChatTurn& turn_of : requests) turn_of.request.sampling = {.temperature = 1, .seed = 3};
+    for (const auto& report : answer_together(requests))
       n_full +=
           report.ok() ? report->finish == Finish::cache_full : report.error().code == "CACHE_FULL";
   }

@@ -1,0 +1,421 @@
+// Requests: the chat of each, room for it, its answer.
+#include <algorithm>
+#include <utility>
+
+#include "app/serve/desk.h"
+#include "app/serve/stop_text.h"
+#include "kernels/base/size_text.h"
+#include "runtime/chat/chat_errors.h"
+
+namespace satchel::serve {
+namespace {
+
+// What a message needs behind it is less, in every template.
+constexpr std::size_t kLeastAnswer = 32;
+
+Error busy() {
+  return {ErrorKind::invalid, "BUSY", "Too many requests wait. Try again in a moment."};
+}
+
+}  // namespace
+
+using runtime::Role;
+
+// What an answer says on its way to the client: up to a stop text, and its calls by themselves.
+class AnswerTeller {
+ public:
+  AnswerTeller(const ChatRequest& request, const Listener& listener)
+      : listener_(listener), stops_(request.stop), reader_(!request.tools.empty()) {}
+
+  void hear(const runtime::ChatEvent& event) {
+    if (std::holds_alternative<runtime::Progress>(event) && listener_.reads) listener_.reads();
+    if (std::holds_alternative<runtime::AnswerStarted>(event) && !std::exchange(has_begun_, true) &&
+        listener_.begins)
+      listener_.begins();
+    const auto* delta = std::get_if<runtime::AnswerDelta>(&event);
+    if (delta == nullptr) return;
+    if (!delta->is_thought) return show(stops_.push(delta->text));
+    thoughts += delta->text;
+    if (listener_.thought) listener_.thought(delta->text);
+  }
+  void finish() {
+    show(stops_.finish());
+    tell(reader_.finish());
+  }
+  const StopText& stops() const { return stops_; }
+
+  std::string raw, text, thoughts;  // raw: the text with its calls
+  std::vector<ToolCall> calls;
+
+ private:
+  void show(const std::string& shown) {
+    raw += shown;
+    tell(reader_.push(shown));
+  }
+  void tell(const CallReader::Read& read) {
+    text += read.said;
+    if (!read.said.empty() && listener_.said) listener_.said(read.said);
+    for (const ToolCall& call : read.calls) {
+      calls.push_back(call);
+      if (listener_.called) listener_.called(call);
+    }
+  }
+
+  const Listener& listener_;
+  StopText stops_;
+  CallReader reader_;
+  bool has_begun_ = false;
+};
+
+KnownChat* Desk::match_of(const ChatRequest& request, const kvcache::Recipe& recipe) {
+  if (!request.session.empty()) return known(request.session);
+  const Wanted wanted{request, request.recipe.empty() ? "" : recipe.json()};
+  KnownChat* const match = best_match(chats_, wanted);
+  return match != nullptr ? match : same_system(chats_, wanted);
+}
+
+Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
+                                const std::stop_token& stop) {
+  const ChatRequest& request = turn.request_;
+  KnownChat* const match = match_of(request, recipe);
+  if (match == nullptr) return begin_chat(request, recipe, stop);
+  if (request.session.empty()) return choose_alike(turn, *match, stop);
+  KnownChat& chat = *match;
+  if (!fits(chat, {request, ""})) {  // a recipe is of a chat that begins
+    // It was another conversation: its id is this one's now.
+    SATCHEL_TRY(check_fits(request, 0));
+    SATCHEL_TRY(put_away(chat, stop));
+    return begin_chat(request, recipe, stop);
+  }
+  SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
+  const std::size_t n = n_common(chat.said, request.messages);
+  SATCHEL_TRY_ASSIGN(const bool goes_on, look(stop, [&]() -> Result<bool> {
+                       const runtime::Session* session = service_.session(chat.handle);
+                       return session != nullptr &&
+                              session->beyond() != runtime::BeyondContext::ends;
+                     }));
+  if (n < chat.said.size()) SATCHEL_TRY(check_fits(request, goes_on ? n : 0));
+  SATCHEL_TRY(cut(chat, n, stop));
+  return &chat;
+}
+
+// The match, or a branch of it.
+Result<KnownChat*> Desk::choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop) {
+  const ChatRequest& request = turn.request_;
+  SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(match, stop));
+  const std::size_t n = n_common(match.said, request.messages);
+  if (n == match.said.size()) return &match;
+  const auto branched = branch(match, stop);
+  if (branched.ok()) {
+    turn.is_branch_ = true;
+    return *branched;
+  }
+  // There is no memory for two: this one goes on.
+  if (!lacks_memory(branched.error())) return branched.error();
+  SATCHEL_TRY(check_fits(request, 0));
+  SATCHEL_TRY(cut(match, n, stop));
+  return &match;
+}
+
+// Before messages of a chat are given up for a request: that one is not refused then.
+Result<void> Desk::check_fits(ChatRequest request, std::size_t n_held) {
+  request.messages.erase(request.messages.begin(),
+                         request.messages.begin() + static_cast<std::ptrdiff_t>(n_held));
+  SATCHEL_TRY_ASSIGN(const std::size_t n, count_tokens(request));
+  const std::size_t n_most = service_.engine()->config().context;
+  if (n + kLeastAnswer <= n_most) return {};
+  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+               "This needs " + count_text(n) + " tokens, but this model can read " +
+                   count_text(n_most) + " at once. The session is as it was. Shorten it."};
+}
+
+Result<void> Desk::place(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop) {
+  SATCHEL_TRY_ASSIGN(turn.chat_, choose(turn, recipe, stop));
+  KnownChat& chat = *turn.chat_;
+  const bool is_new = chat.said.empty();
+  if (service_.engine()->chat_template().has_thinking_switch())
+    SATCHEL_TRY(service_.set_thinking(
+        chat.handle, turn.request_.thinks ? start_.thinking : runtime::Thinking::off, {stop, {}}));
+  const Result<void> added = add(turn, stop);
+  if (!added.ok() && is_new) forget(chat);
+  if (!added.ok() && turn.is_branch_) SATCHEL_TRY(remove(chat));  // else nobody would
+  SATCHEL_TRY(added);
+  turn.session_ = chat.id;
+  return look(stop, [&]() -> Result<void> {
+    const runtime::Session& session = *service_.session(chat.handle);
+    turn.n_prompt_ = session.tokens().size();
+    turn.n_unread_ = turn.n_prompt_ - std::min(turn.n_prompt_, session.n_read());
+    return {};
+  });
+}
+
+// Before an answer, so that this chat's own text is not lowered for the sake of others' that rest,
+// and what those that answer still need is left to them.
+bool Desk::make_room(Turn& turn) {
+  const KnownChat& chat = *turn.chat_;
+  const auto fits = [&]() -> Result<bool> {
+    const runtime::Session* const session = service_.session(chat.handle);
+    if (session == nullptr) return true;
+    const std::size_t n =
+        std::min(turn.n_prompt_ + turn.request_.sampling.n_tokens_max, session->n_context());
+    const auto estimate =
+        service_.engine()->estimate(session->recipe(), {.n_tokens = std::max<std::size_t>(n, 1)});
+    if (!estimate.ok()) return true;
+    turn.needed_bytes_ = estimate->arena_bytes;
+    const kvcache::CacheStats stats = session->stats();
+    std::size_t needed =
+        stats.arena_used_bytes + turn.needed_bytes_ - std::min(turn.needed_bytes_, stats.bytes);
+    for (const KnownChat& one : chats_) {
+      const runtime::Session* const its =
+          one.promised_bytes > 0 ? service_.session(one.handle) : nullptr;
+      if (its == nullptr) continue;
+      needed += one.promised_bytes - std::min(one.promised_bytes, its->stats().bytes);
+    }
+    return needed <= stats.arena_bytes;
+  };
+  for (;;) {
+    const auto looked = look({}, fits);
+    if (!looked.ok() || *looked) return true;
+    if (!close_least_used(&chat)) return false;
+  }
+}
+
+Result<void> Desk::take_room(Turn& turn, const std::stop_token& stop) {
+  KnownChat& chat = *turn.chat_;
+  Result<void> waited;
+  while (waited.ok() && !make_room(turn) && n_answering_ > 0) {
+    chat.is_taken = true;
+    waited = wait_for_a_chat(turn.permit_, stop);
+    turn.permit_.emplace(queue_.wait({}).value());
+  }
+  chat.is_taken = false;
+  if (!waited.ok()) give_back(chat);
+  return waited;
+}
+
+void Desk::give_back(KnownChat& chat) {
+  chat.is_taken = false;
+  chat.promised_bytes = 0;
+  const std::lock_guard hold(mutex_);
+  ++n_given_back_;
+  given_back_.notify_all();
+}
+
+Result<void> Desk::wait_for_a_chat(std::optional<runtime::CallQueue::Permit>& permit,
+                                   const std::stop_token& stop) {
+  std::unique_lock hold(mutex_);
+  const std::uint64_t n = n_given_back_;
+  permit.reset();
+  if (!given_back_.wait(hold, stop, [&] { return n_given_back_ != n; }))
+    return runtime::call_stopped();
+  return {};
+}
+
+Result<runtime::CallQueue::Permit> Desk::wait_for(const std::function<KnownChat*()>& wanted,
+                                                  const std::stop_token& stop) {
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(runtime::CallQueue::Permit waited, queue_.wait(stop));
+    const KnownChat* const chat = wanted();
+    if (chat == nullptr || !chat->is_taken) return waited;
+    std::optional<runtime::CallQueue::Permit> permit(std::move(waited));
+    SATCHEL_TRY(wait_for_a_chat(permit, stop));
+  }
+}
+
+Result<std::shared_ptr<Desk::Turn>> Desk::begin(ChatRequest request, const std::stop_token& stop) {
+  if (n_asked_.fetch_add(1) >= kRequestsMax) {
+    --n_asked_;
+    return busy();
+  }
+  const std::shared_ptr<void> ticket(nullptr, [this](void*) { --n_asked_; });
+  SATCHEL_TRY(check(request.sampling));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, recipe_of(request));
+  std::shared_ptr<Turn> turn(new Turn(std::move(request)));
+  turn->ticket_ = ticket;
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(runtime::CallQueue::Permit permit,
+                       wait_for([&] { return match_of(turn->request_, recipe); }, stop));
+    turn->permit_.emplace(std::move(permit));
+    const Result<void> placed = place(*turn, recipe, stop);
+    if (placed.ok()) break;
+    if (!lacks_memory(placed.error()) || n_answering_ == 0) return placed.error();
+    SATCHEL_TRY(wait_for_a_chat(turn->permit_, stop));
+  }
+  SATCHEL_TRY(take_room(*turn, stop));
+  return turn;
+}
+
+// The permit is others' while the chat answers.
+Result<runtime::GenerateReport> Desk::answer_beside(Turn& turn, const runtime::ChatCall& call) {
+  const runtime::ChatHandle handle = turn.chat_->handle;
+  turn.chat_->is_taken = true;
+  turn.chat_->promised_bytes = turn.needed_bytes_;
+  ++n_answering_;
+  turn.permit_.reset();
+  Result<runtime::GenerateReport> report = service_.answer(handle, turn.request_.sampling, call);
+  turn.permit_.emplace(queue_.wait({}).value());
+  --n_answering_;
+  return report;
+}
+
+void Desk::end_answer(KnownChat& chat) {
+  chat.used = ++n_uses_;
+  chat.may_have_idle_work = true;
+  give_back(chat);
+  const std::lock_guard hold(mutex_);
+  has_idle_work_ = true;
+  idle_wakes_.notify_one();
+}
+
+Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::stop_token& stop) {
+  KnownChat& chat = *turn.chat_;
+  AnswerTeller teller(turn.request_, listener);
+  std::stop_source ends;
+  const std::stop_callback relay(stop, [&ends] { ends.request_stop(); });
+  const runtime::ChatSink sink = [&](runtime::ChatHandle, const runtime::ChatEvent& event) {
+    teller.hear(event);
+    if (teller.stops().found()) ends.request_stop();
+  };
+  const auto report = with_room(&chat, [&] {
+    return answer_beside(turn, {ends.get_token(), sink});
+  });
+  end_answer(chat);
+  Result<Outcome> outcome = report.ok() ? told(turn, teller, *report) : report.error();
+  if (!report.ok()) take_back(chat);
+  if (outcome.ok()) count(*outcome, stop.stop_requested());
+  turn.permit_.reset();
+  return outcome;
+}
+
+Result<Outcome> Desk::told(Turn& turn, AnswerTeller& teller,
+                           const runtime::GenerateReport& report) {
+  KnownChat& chat = *turn.chat_;
+  if (report.answer.value != 0) {
+    chat.said.push_back({Role::assistant, report.text});
+    learn_ids(chat);
+  }
+  teller.finish();
+  SATCHEL_TRY_ASSIGN(Outcome outcome, outcome_of(turn, report));
+  outcome.stop_text = teller.stops().met();
+  outcome.text = std::move(teller.text);
+  outcome.calls = std::move(teller.calls);
+  outcome.thoughts = std::move(teller.thoughts);
+  if (teller.stops().found()) SATCHEL_TRY(keep_shown(chat, teller.raw));
+  return outcome;
+}
+
+void Desk::count(const Outcome& outcome, bool has_left) {
+  ++metrics_.answers;
+  metrics_.answers_cut += outcome.is_cut() ? 1 : 0;
+  metrics_.clients_left += has_left ? 1 : 0;
+  metrics_.prompt_tokens += outcome.n_prompt;
+  metrics_.cached_tokens += outcome.n_cached;
+  metrics_.answer_tokens += outcome.n_answer;
+  metrics_.arena_bytes = outcome.stats.arena_bytes;
+  metrics_.arena_used_bytes = outcome.stats.arena_used_bytes;
+  metrics_.chats_known = chats_.size();
+  metrics_.chats_open =
+      static_cast<std::uint64_t>(std::ranges::count_if(chats_, &KnownChat::is_open));
+}
+
+// The client knows nothing of the text that ended an answer: it will send back what it was shown.
+Result<void> Desk::keep_shown(KnownChat& chat, const std::string& text) {
+  if (chat.said.empty() || chat.said.back().role != Role::assistant) return {};
+  SATCHEL_TRY(cut(chat, chat.said.size() - 1, {}));
+  if (text.empty()) return {};
+  const runtime::MessageText shown{.role = Role::assistant, .text = text};
+  const auto added = service_.append(chat.handle, {&shown, 1});
+  if (!added.ok()) return added.error();
+  chat.said.push_back({Role::assistant, text});
+  learn_ids(chat);
+  return {};
+}
+
+// What came of an answer that failed: its words are not known here.
+void Desk::take_back(KnownChat& chat) {
+  const auto messages = messages_of(chat);
+  const bool is_whole =
+      messages.ok() && !messages->empty() && messages->back().id == chat.ids.back();
+  if (is_whole || service_.truncate(chat.handle, chat.ids.back()).ok()) return;
+  close(chat);
+  if (chat.saved.value == 0) forget(chat);
+}
+
+Result<Outcome> Desk::outcome_of(Turn& turn, const runtime::GenerateReport& report) {
+  const std::size_t n_read = report.read.n_tokens + turn.n_read_again_;
+  Outcome outcome{.session = turn.session_,
+                  .n_prompt = turn.n_prompt_,
+                  .n_cached = turn.n_prompt_ - std::min(turn.n_prompt_, n_read),
+                  .n_answer = report.n_tokens + report.thoughts.n_tokens,
+                  .n_thoughts = report.thoughts.n_tokens,
+                  .finish = report.finish,
+                  .stop_text = "",
+                  .text = "",
+                  .thoughts = "",
+                  .calls = {},
+                  .message = report.message,
+                  .read_ms = report.read.ms,
+                  .answer_ms = report.ms,
+                  .stats = {},
+                  .fidelity = {},
+                  .episodes = report.episodes};
+  return look({}, [&]() -> Result<Outcome> {
+    const runtime::Session& session = *service_.session(turn.chat_->handle);
+    outcome.stats = session.stats();
+    outcome.fidelity = session.fidelity();
+    return std::move(outcome);
+  });
+}
+
+Result<std::size_t> Desk::count_tokens(const ChatRequest& request) {
+  return look({}, [&] { return tokens_of(request); });
+}
+
+Result<std::size_t> Desk::tokens_of(const ChatRequest& request) const {
+  using Ids = std::vector<runtime::TokenId>;
+  const runtime::Engine& engine = *service_.engine();
+  const runtime::ChatTemplate& form = engine.chat_template();
+  const auto thinking =
+      request.thinks || !form.has_thinking_switch() ? start_.thinking : runtime::Thinking::off;
+  std::optional<std::string_view> system =
+      request.system ? *request.system : form.default_system(thinking);
+  SATCHEL_TRY_ASSIGN(const Ids opening, form.open_chat(engine.tokenizer(), system, thinking));
+  std::size_t n = opening.size();
+  for (const Said& said : request.messages) {
+    const Result<Ids> ids =
+        said.role == Role::user
+            ? form.user_turn(engine.tokenizer(), said.text, std::exchange(system, {}))
+            : form.assistant_turn(engine.tokenizer(), said.text, thinking);
+    if (!ids.ok()) return ids.error();
+    n += ids->size();
+  }
+  return n;
+}
+
+// --- idle work: what a recipe leaves for when nobody waits
+
+void Desk::work_while_idle(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock hold(mutex_);
+      if (!idle_wakes_.wait(hold, stop, [this] { return has_idle_work_; })) return;
+    }
+    const std::stop_source makes_way;
+    const std::stop_callback relay(stop,
+                                   [&makes_way] { std::stop_source(makes_way).request_stop(); });
+    const auto permit = queue_.wait_idle(stop, makes_way);
+    if (!permit.ok()) return;
+    bool is_done = true;
+    for (KnownChat& chat : chats_) {
+      if (!chat.is_open() || chat.is_taken || !chat.may_have_idle_work) continue;
+      const auto report = service_.idle(chat.handle, {makes_way.get_token(), {}});
+      chat.may_have_idle_work = report.ok() && !report->finished;
+      is_done = is_done && !chat.may_have_idle_work;
+      if (makes_way.stop_requested()) break;
+    }
+    const std::lock_guard hold(mutex_);
+    has_idle_work_ = !is_done || makes_way.stop_requested();
+  }
+}
+
+}  // namespace satchel::serve

@@ -1,0 +1,55 @@
+// DecodeGroup: chats that answer at once, each on a thread of its own, decode together, so that a
+// step reads the weights once. Each gets the answer, or the error, that it gets alone, as long as
+// the shared memory suffices.
+//   step     whoever brings the last token of the members does it for all; the others pause
+//   needs    turns of one engine; who uses a Member has the permit of the queue
+//   errors   where the step fails, each chat that it left unchanged decodes its token alone, so that
+//            only those fail that would have failed alone; this also reclaims memory if it is full.
+//            A chat whose cache lost tokens on the way gets the step's error: it caused that
+#pragma once
+
+#include <vector>
+
+#include "runtime/chat/call_queue.h"
+#include "runtime/model/model.h"
+#include "runtime/session/turn.h"
+
+namespace satchel::runtime {
+
+class DecodeGroup {
+ public:
+  explicit DecodeGroup(CallQueue& queue) : queue_(queue) {}
+
+  // A chat that answers. Without a token of it there is no step: it must bring one or go.
+  class Member {
+   public:
+    Member(DecodeGroup& group, ChatHandle chat);
+    Member(Member&&) = delete;
+    ~Member();
+
+    Result<void> decode(Turn& turn, TokenId token);
+
+   private:
+    DecodeGroup& group_;
+    const ChatHandle chat_;
+  };
+
+ private:
+  struct Next {
+    Turn* turn = nullptr;
+    TokenId token = 0;
+    std::size_t n_before = 0;  // tokens in its cache
+    Result<void> decoded = {};
+    bool is_decoded = false;
+  };
+
+  void step();
+  Result<void> decode_all();
+
+  CallQueue& queue_;
+  std::size_t n_members_ = 0;
+  std::vector<Next*> next_;  // tokens that wait for the step
+  std::vector<DecodeItem> items_;
+};
+
+}  // namespace satchel::runtime
