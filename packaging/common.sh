@@ -122,13 +122,16 @@ get_cuda() {
   [ "$at" = "$root/build/cuda" ] || say "build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
 }
 
-# Makes build/python: Debian's Python and PyTorch, and packages that Debian lacks: gguf for the trainer's tests, openai and
-# anthropic for the server's.
+# The clients that the server is asked through.
+client_packages="openai==3.57.0 anthropic==2.14.0 langchain-openai==1.7.4"
+
+# Makes build/python: Debian's Python and PyTorch, and packages that Debian lacks: gguf for the trainer's tests, clients for
+# the server's.
 make_python() {
   local at=$root/build/python
-  "$at/bin/python3" -c 'import anthropic, gguf, openai, torch' 2>/dev/null && return 0
-  say "making ${at#"$root"/} (Python with gguf, openai, anthropic)"
+  "$at/bin/python3" -c 'import anthropic, gguf, langchain_openai, openai, torch' 2>/dev/null && return 0
+  say "making ${at#"$root"/} (Python with gguf, openai, anthropic, langchain-openai)"
   mkdir -p "$root/build"
   /usr/bin/python3 -m venv --clear --system-site-packages "$at" >/dev/null &&
-    "$at/bin/pip" install --quiet --disable-pip-version-check gguf openai anthropic >"$root/build/python.log" 2>&1 </dev/null
+    "$at/bin/pip" install --quiet --disable-pip-version-check gguf $client_packages >"$root/build/python.log" 2>&1 </dev/null
 }

@@ -13,7 +13,7 @@ install_missing $build_packages $run_packages $test_packages
 for model in smollm gemma; do
   "$root/packaging/get-model.sh" "$model" || say "continuing without $model; its tests will be skipped by name"
 done
-make_python || say "continuing without the Python packages gguf, openai and anthropic; the trainer's chain test and the official clients' will be skipped by name"
+make_python || say "continuing without the Python packages gguf, openai, anthropic and langchain-openai; the trainer's chain test and the official clients' will be skipped by name"
 # One release of the compiler, so that every run sees the same warnings and the same registers. Where it cannot be had this
 # fails: a run without it would say that kernels are sound which nobody compiled.
 cuda=(-DSATCHEL_CUDA=OFF)

@@ -1,24 +1,27 @@
-"""The official OpenAI and Anthropic clients against `satchel serve` with the bundled model.
+"""The official clients of OpenAI, Anthropic and LangChain against `satchel serve` with the bundled model.
 
     serve_clients.py PATH/TO/satchel
 
-Starts the server on a free port and asks it through both packages. Exits with 77, which ctest
+Starts the server on a free port and asks it through the packages. Exits with 77, which ctest
 shows as skipped, where one of them is not installed.
 """
 import asyncio
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from typing import Annotated, Literal, Optional
 
+from serving import Server, run
+
 try:
     import anthropic
+    import langchain_openai
     import openai
     import pydantic
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -29,17 +32,13 @@ NOTE = [{"role": "user", "content": "Anna keeps three parrots."}, {"role": "assi
 HOT = dict(temperature=1.4, seed=5, extra_body={"top_k": 0, "min_p": 0, "top_p": 1})
 
 
-class Server:
+class Clients(Server):
     def __init__(self, program, folder):
         token = pathlib.Path(folder, "token")
         if not token.exists():
             token.touch(mode=0o600)
             token.write_text(TOKEN)
-        self.process = subprocess.Popen(
-            [program, "serve", "--port", "0", "--json", "-q", "--store", folder, "--token-file", str(token)],
-            stdout=subprocess.PIPE, text=True)
-        facts = json.loads(self.process.stdout.readline())
-        self.url, self.model = facts["url"], facts["model"]
+        super().__init__(program, "--store", folder, "--token-file", str(token))
 
     def openai(self, **options):
         return openai.OpenAI(base_url=self.url + "/v1", api_key=options.pop("key", TOKEN), max_retries=0, **options)
@@ -47,13 +46,8 @@ class Server:
     def anthropic(self, **options):
         return anthropic.Anthropic(base_url=self.url, api_key=options.pop("key", TOKEN), max_retries=0, **options)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, failed, *_):
-        self.process.terminate()
-        code = self.process.wait(10)
-        assert failed or code == 0, code
+    def langchain(self, **options):
+        return langchain_openai.ChatOpenAI(base_url=self.url + "/v1", api_key=TOKEN, model=self.model, max_retries=0, **options)
 
 
 def raises(kind, work, **facts):
@@ -295,6 +289,40 @@ def anthropic_errors_have_their_classes(server):
     raises(anthropic.BadRequestError, lambda: ask(extra_body={"temperature": 3}))
 
 
+def langchain_chats_whole_and_streamed(server):
+    chat = [SystemMessage("Be brief."), HumanMessage("Anna keeps three parrots."), AIMessage("Noted."),
+            HumanMessage("What does Anna keep?")]
+    for more in ({}, {"use_responses_api": True}):
+        model = server.langchain(stream_usage=True, **more)
+        whole = model.invoke(chat)
+        assert whole.text and whole.usage_metadata["output_tokens"] > 0
+        chunks = list(model.stream(chat))
+        assert "".join(chunk.text for chunk in chunks) == whole.text
+        [usage] = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        assert usage["input_tokens"] == whole.usage_metadata["input_tokens"]
+        # The same question once more: nothing of it was read.
+        assert usage["input_token_details"]["cache_read"] == usage["input_tokens"]
+
+
+def langchain_tools_and_schemas(server):
+    question = [HumanMessage("Which pet?")]
+    for more in ({}, {"use_responses_api": True}):
+        model = server.langchain(**more)
+        tool = {"type": "function", "function": TOOL}
+        called = model.bind_tools([tool], tool_choice="any", parallel_tool_calls=False).invoke(question)
+        [call] = called.tool_calls
+        assert is_find(call["name"], call["args"])
+        further = question + [called, ToolMessage("Anna", tool_call_id=call["id"])]
+        answer = model.bind_tools([tool]).invoke(further, max_tokens=20)
+        assert answer.usage_metadata["input_token_details"]["cache_read"] > called.usage_metadata["input_tokens"]
+        assert isinstance(model.with_structured_output(Pet).invoke(question), Pet)
+
+
+def langchain_errors_have_their_classes(server):
+    raises(openai.BadRequestError, lambda: server.langchain(temperature=3).invoke("Hello"), param="temperature")
+    raises(openai.BadRequestError, lambda: server.langchain().invoke("word " * 5000), code="context_length_exceeded")
+
+
 def both_together(server):
     failed = []
     def talk(who):
@@ -325,18 +353,18 @@ def a_chat_to_come_back_to(server):
 
 
 def main():
-    tests = [work for name, work in globals().items() if name.startswith(("openai_", "anthropic_", "both_"))]
+    tests = [work for name, work in globals().items()
+             if callable(work) and name.startswith(("openai_", "anthropic_", "langchain_", "both_"))]
     with tempfile.TemporaryDirectory() as folder:
-        with Server(sys.argv[1], folder) as server:
-            for test in tests:
-                test(server)
-                print("ok", test.__name__, flush=True)
+        with Clients(sys.argv[1], folder) as server:
+            run(tests, server)
             chat, n_read = a_chat_to_come_back_to(server)
-        with Server(sys.argv[1], folder) as server:
+        with Clients(sys.argv[1], folder) as server:
             answer = server.openai().chat.completions.create(model=server.model, messages=chat, max_tokens=8)
             assert answer.usage.prompt_tokens_details.cached_tokens > n_read
         print("ok a restart keeps the cache", flush=True)
-    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: {len(tests) + 1} tests passed")
+    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}, langchain-openai {langchain_openai.__version__}: "
+          f"{len(tests) + 1} tests passed")
 
 
 if __name__ == "__main__":
