@@ -17,15 +17,6 @@ std::uint64_t seed_of(Fields& fields, std::uint64_t fallback) {
   return fallback;
 }
 
-void read_openai_limits(Fields& fields) {
-  fields.only("n", 1, "must be 1: one answer is given.");
-  fields.only("frequency_penalty", 0, "must be 0: use repetition_penalty.");
-  fields.only("presence_penalty", 0, "must be 0: use repetition_penalty.");
-  fields.unsupported("logprobs", "is not supported.");
-  fields.only("top_logprobs", 0, "is not supported.");
-  fields.unsupported("logit_bias", "is not supported.");
-}
-
 bool read_stream_options(Fields& fields) {
   const Json* options = fields.find("stream_options");
   if (options == nullptr) return false;
@@ -160,6 +151,15 @@ void read_identity(Fields& fields, ChatRequest& request) {
     if (inside.error()) return fields.fail(*inside.error());
     for (std::string& name : inside.unread()) request.ignored.push_back(std::move(name));
   }
+}
+
+void read_openai_limits(Fields& fields) {
+  fields.only("n", 1, "must be 1: one answer is given.");
+  fields.only("frequency_penalty", 0, "must be 0: use repetition_penalty.");
+  fields.only("presence_penalty", 0, "must be 0: use repetition_penalty.");
+  fields.unsupported("logprobs", "is not supported.");
+  fields.only("top_logprobs", 0, "is not supported.");
+  fields.unsupported("logit_bias", "is not supported.");
 }
 
 Parsed finished(Fields& fields, ChatRequest& request) {

@@ -36,6 +36,7 @@ struct ChatRequest {
   bool thinks = true;  // false: not to be done where the model has a switch
   bool streams = false, wants_usage = false;
   std::vector<std::string> ignored;  // fields that mean nothing here
+  Json echo = Json::object();        // fields that a response says again
 };
 
 inline constexpr std::size_t kSessionBytesMax = 128;
@@ -66,6 +67,8 @@ void add_message(const std::string& role, std::string text, const std::string& p
                  ChatRequest& request);
 void read_sampling(Fields& fields, const Defaults& defaults, ChatRequest& request);
 void read_identity(Fields& fields, ChatRequest& request);
+// What OpenAI's interfaces offer and is refused.
+void read_openai_limits(Fields& fields);
 Parsed finished(Fields& fields, ChatRequest& request);
 
 }  // namespace satchel::serve

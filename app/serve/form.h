@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "app/serve/desk.h"
+#include "kernels/base/clock.h"
 
 namespace satchel::serve {
 
@@ -19,15 +20,15 @@ using SendEvent = std::function<void(std::string_view name, const std::string& d
 
 struct AnswerFacts {
   const ChatRequest& request;
+  const Clock& clock;
   std::string model;
-  std::int64_t created_s = 0;
   std::size_t n_prompt = 0, n_unread = 0;  // tokens; to be read of them
 };
 
 class Form {
  public:
   explicit Form(AnswerFacts facts, SendEvent send = {})
-      : facts_(std::move(facts)), send_(std::move(send)) {}
+      : facts_(std::move(facts)), send_(std::move(send)), created_s_(now_s()) {}
   virtual ~Form() = default;
 
   virtual Json whole(const Outcome& outcome) = 0;
@@ -41,8 +42,11 @@ class Form {
   virtual void fail(const ApiError& error) = 0;
 
  protected:
+  std::int64_t now_s() const { return facts_.clock.wall_ms() / 1000; }
+
   const AnswerFacts facts_;
   const SendEvent send_;
+  const std::int64_t created_s_;
 };
 
 using MakeForm = std::unique_ptr<Form> (*)(AnswerFacts facts, SendEvent send);

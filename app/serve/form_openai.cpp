@@ -46,7 +46,7 @@ class OpenAiForm : public Form {
   Json head(bool is_chunk) const {
     return {{"id", id_},
             {"object", object(is_chunk)},
-            {"created", facts_.created_s},
+            {"created", created_s_},
             {"model", facts_.model},
             {"system_fingerprint", Json()}};
   }

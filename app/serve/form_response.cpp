@@ -1,5 +1,5 @@
 // OpenAI's responses: the output is a message with one text, and an item for each call of a tool.
-//   source  OpenAI's API reference; Open Responses, streaming events
+//   source  OpenAI's API reference; Open Responses, whose schema requires each field
 #include <optional>
 #include <utility>
 
@@ -8,13 +8,9 @@
 namespace satchel::serve {
 namespace {
 
-const char* shape_name(AnswerShape::Kind kind) {
-  if (kind == AnswerShape::Kind::json_object) return "json_object";
-  return kind == AnswerShape::Kind::json_schema ? "json_schema" : "text";
-}
-
-const char* choice_name(const ToolChoice& choice) {
+Json choice_json(const ToolChoice& choice) {
   using Calls = runtime::ToolAnswers::Calls;
+  if (!choice.name.empty()) return {{"type", "function"}, {"name", choice.name}};
   if (choice.calls == Calls::none) return "none";
   return choice.calls == Calls::must ? "required" : "auto";
 }
@@ -41,6 +37,7 @@ class ResponseForm final : public Form {
   Json whole(const Outcome& outcome) override {
     const char* const status = outcome.is_cut() ? "incomplete" : "completed";
     Json out = response(status);
+    if (!outcome.is_cut()) out["completed_at"] = now_s();
     if (outcome.is_cut())
       out["incomplete_details"] = {{"reason", outcome.finish == runtime::Finish::n_tokens_max
                                                   ? "max_output_tokens"
@@ -94,12 +91,14 @@ class ResponseForm final : public Form {
     if (outcome.calls.empty()) open_message();
     close_message(status);
     send(std::string("response.") + status, {{"response", whole(outcome)}});
+    send_("", "[DONE]");
   }
   void fail(const ApiError& error) override {
     if (n_sent_ == 0) announce();
     Json failed = response("failed");
     failed["error"] = {{"code", error.code}, {"message", error.message}};
     send("response.failed", {{"response", std::move(failed)}});
+    send_("", "[DONE]");
   }
 
  private:
@@ -118,29 +117,38 @@ class ResponseForm final : public Form {
   }
   Json response(const char* status) const {
     const ChatRequest& request = facts_.request;
-    return {{"id", id_},
-            {"object", "response"},
-            {"created_at", facts_.created_s},
-            {"status", status},
-            {"background", false},
-            {"error", Json()},
-            {"incomplete_details", Json()},
-            {"instructions", request.system ? Json(*request.system) : Json()},
-            {"max_output_tokens", request.sampling.n_tokens_max},
-            {"model", facts_.model},
-            {"output", Json::array()},
-            {"parallel_tool_calls", !request.tool_choice.is_one},
-            {"previous_response_id", Json()},
-            {"reasoning", {{"effort", Json()}, {"summary", Json()}}},
-            {"store", false},
-            {"temperature", request.sampling.temperature},
-            {"text", {{"format", {{"type", shape_name(request.shape.kind)}}}}},
-            {"tool_choice", choice_name(request.tool_choice)},
-            {"tools", tools_json(request.tools)},
-            {"top_p", request.sampling.top_p},
-            {"truncation", "disabled"},
-            {"usage", Json()},
-            {"metadata", Json::object()}};
+    Json out{{"id", id_},
+             {"object", "response"},
+             {"created_at", created_s_},
+             {"completed_at", Json()},
+             {"status", status},
+             {"background", false},
+             {"error", Json()},
+             {"frequency_penalty", 0},
+             {"incomplete_details", Json()},
+             {"instructions", Json()},
+             {"max_output_tokens", request.sampling.n_tokens_max},
+             {"max_tool_calls", Json()},
+             {"metadata", Json::object()},
+             {"model", facts_.model},
+             {"output", Json::array()},
+             {"parallel_tool_calls", !request.tool_choice.is_one},
+             {"presence_penalty", 0},
+             {"previous_response_id", Json()},
+             {"prompt_cache_key", Json()},
+             {"reasoning", {{"effort", Json()}, {"summary", Json()}}},
+             {"safety_identifier", Json()},
+             {"service_tier", "default"},
+             {"temperature", request.sampling.temperature},
+             {"text", {{"format", {{"type", "text"}}}}},
+             {"tool_choice", choice_json(request.tool_choice)},
+             {"tools", tools_json(request.tools)},
+             {"top_logprobs", 0},
+             {"top_p", request.sampling.top_p},
+             {"truncation", "disabled"},
+             {"usage", Json()}};
+    out.update(request.echo);
+    return out;
   }
   static Json call_item(const ToolCall& call, const char* status) {
     return {{"id", "fc_" + call.id}, {"type", "function_call"}, {"status", status},

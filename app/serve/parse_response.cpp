@@ -1,9 +1,52 @@
 // OpenAI's responses: what is given is a text, or a list of messages.
 //   source  OpenAI's API reference; Open Responses
+#include <algorithm>
+
 #include "app/serve/chat_request.h"
 
 namespace satchel::serve {
 namespace {
+
+constexpr std::size_t kPairsMax = 16, kPairBytesMax = 512;  // of metadata, as in the reference
+
+// What a response says again as it was asked.
+void read_echo(Fields& fields, ChatRequest& request) {
+  for (const char* name : {"metadata", "safety_identifier", "prompt_cache_key"})
+    if (const Json* given = fields.find(name)) request.echo[name] = *given;
+  fields.text("safety_identifier", kPairBytesMax);
+  request.echo["store"] = fields.flag("store", true);
+  const Json metadata = request.echo.value("metadata", Json::object());
+  const auto is_pair = [](const Json& value) {
+    return value.is_string() && value.get_ref<const std::string&>().size() <= kPairBytesMax;
+  };
+  if (!metadata.is_object() || metadata.size() > kPairsMax ||
+      !std::ranges::all_of(metadata, is_pair))
+    fields.fail("metadata", "must be an object of up to 16 texts of up to 512 bytes.");
+}
+
+void read_text(const Json& text, Fields& fields, ChatRequest& request) {
+  Fields inside(text, "text");
+  if (const Json* format = inside.find("format")) {
+    read_format(*format, "text.format", fields, request.shape);
+    request.echo["text"] = {{"format", *format}};
+    if (request.shape.kind == AnswerShape::Kind::json_schema) {
+      Json& said = request.echo["text"]["format"];
+      said = {{"type", "json_schema"}, {"name", ""}, {"description", Json()}};
+      said.update(*format);
+      said["strict"] = true;  // an answer is always within its schema
+    }
+  }
+  if (inside.error()) fields.fail(*inside.error());
+}
+
+void read_reasoning(const Json& reasoning, Fields& fields, ChatRequest& request) {
+  Fields inside(reasoning, "reasoning");
+  const std::string effort = inside.text("effort");
+  request.thinks = effort != "none";
+  request.echo["reasoning"] = {{"effort", effort.empty() ? Json() : Json(effort)},
+                               {"summary", Json()}};
+  if (inside.error()) fields.fail(*inside.error());
+}
 
 void read_item(const Json& given, const std::string& path, Fields& fields, ChatRequest& request) {
   Fields item(given, path);
@@ -38,22 +81,19 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
   read_identity(fields, request);
   request.sampling.n_tokens_max =
       fields.whole("max_output_tokens", request.sampling.n_tokens_max, 1, kTokensMax);
+  read_openai_limits(fields);
   for (const char* name : {"previous_response_id", "conversation", "background", "prompt"})
     fields.unsupported(name, "is not supported.");
+  fields.unsupported("max_tool_calls",
+                     "is not supported: parallel_tool_calls: false allows one call at most.");
+  read_echo(fields, request);
   read_tools(fields, request);
-  if (const Json* text = fields.find("text")) {
-    Fields inside(*text, "text");
-    if (const Json* format = inside.find("format"))
-      read_format(*format, "text.format", fields, request.shape);
-    if (inside.error()) fields.fail(*inside.error());
-  }
-  if (const Json* reasoning = fields.find("reasoning")) {
-    Fields inside(*reasoning, "reasoning");
-    request.thinks = inside.text("effort") != "none";
-    if (inside.error()) fields.fail(*inside.error());
-  }
-  if (const Json* system = fields.find("instructions"))
+  if (const Json* text = fields.find("text")) read_text(*text, fields, request);
+  if (const Json* reasoning = fields.find("reasoning")) read_reasoning(*reasoning, fields, request);
+  if (const Json* system = fields.find("instructions")) {
     request.system = content_text(*system, "instructions", fields, {"input_text", "text"});
+    request.echo["instructions"] = *request.system;
+  }
   const Json* input = fields.find("input");
   if (input != nullptr && input->is_string())
     request.messages.push_back({runtime::Role::user, input->get<std::string>()});

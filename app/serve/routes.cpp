@@ -101,9 +101,10 @@ HttpResponse Routes::talk(const HttpRequest& http, Parse parse, MakeForm make_fo
   auto turn = desk_.begin(std::move(request), http.gone);
   if (!turn.ok()) return to_response(to_api(turn.error()), dialect);
   if (streams) return stream(std::move(*turn), make_form, http.gone);
+  const std::unique_ptr<Form> form = make_form(facts_of(**turn), {});
   const auto outcome = desk_.answer(**turn, {}, http.gone);
   if (!outcome.ok()) return to_response(to_api(outcome.error()), dialect);
-  return to_response(make_form(facts_of(**turn), {})->whole(*outcome));
+  return to_response(form->whole(*outcome));
 }
 
 HttpResponse Routes::count_tokens(const HttpRequest& http) {
@@ -154,8 +155,8 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
 
 AnswerFacts Routes::facts_of(const Desk::Turn& turn) const {
   return {.request = turn.request(),
+          .clock = clock_,
           .model = options_.model,
-          .created_s = clock_.wall_ms() / 1000,
           .n_prompt = turn.n_prompt(),
           .n_unread = turn.n_unread()};
 }

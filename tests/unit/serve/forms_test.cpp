@@ -14,9 +14,15 @@ namespace {
 const Json kChat =
     Json::array({user("Anna keeps three parrots."), model("Noted."), user("What keeps Anna?")});
 
+// Without the mark that ends responses.
+std::vector<std::string> json_events(const std::string& body) {
+  std::vector<std::string> events = events_of(body);
+  if (events.back() == "[DONE]") events.pop_back();
+  return events;
+}
 std::vector<std::string> types_of(const std::string& body) {
   std::vector<std::string> types;
-  for (const std::string& event : events_of(body)) {
+  for (const std::string& event : json_events(body)) {
     types.push_back(Json::parse(event)["type"]);
     // The name of an event is its type.
     EXPECT_NE(body.find("event: " + types.back() + "\ndata: "), std::string::npos);
@@ -25,7 +31,7 @@ std::vector<std::string> types_of(const std::string& body) {
 }
 std::string joined(const std::string& body, const std::string& type) {
   std::string text;
-  for (const std::string& one : events_of(body)) {
+  for (const std::string& one : json_events(body)) {
     const Json event = Json::parse(one);
     if (event["type"] != type) continue;
     text += event["delta"].is_string() ? event["delta"].get<std::string>()
@@ -77,17 +83,18 @@ TEST(Forms, messages_are_streamed_as_blocks) {
   EXPECT_EQ(counted["input_tokens"], start["usage"]["input_tokens"]);
 }
 
-TEST(Forms, a_response_is_streamed_as_numbered_events) {
+TEST(Forms, a_response_is_streamed_as_json_events) {
   const RunningServer server;
   const Reply reply = server.post("/v1/responses",
                                   {{"input", "Hello"}, {"stream", true}, {"max_output_tokens", 3}});
+  EXPECT_EQ(events_of(reply.body).back(), "[DONE]");
   std::size_t next = 0;
-  for (const std::string& event : events_of(reply.body))
+  for (const std::string& event : json_events(reply.body))
     EXPECT_EQ(Json::parse(event)["sequence_number"], next++);
   const std::vector<std::string> types = types_of(reply.body);
   EXPECT_EQ(types.front(), "response.created");
   EXPECT_EQ(types.back(), "response.incomplete");
-  const Json last = Json::parse(events_of(reply.body).back())["response"];
+  const Json last = Json::parse(json_events(reply.body).back())["response"];
   EXPECT_EQ(last["incomplete_details"]["reason"], "max_output_tokens");
   EXPECT_EQ(last["output"][0]["content"][0]["text"],
             joined(reply.body, "response.output_text.delta"));
