@@ -3,31 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/json_excess.h"
+
 namespace satchel::serve {
 namespace {
-
-// Before the parser, which makes a value of every level, and looks through an object's names for
-// each that is added to it. nullptr: nothing.
-const char* too_much_in(std::string_view text) {
-  std::vector<std::size_t> n_names;  // of each object that is open; a list has none
-  bool in_text = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_text && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_text = !in_text;
-    } else if (!in_text && (c == '{' || c == '[')) {
-      if (n_names.size() >= kJsonDepthMax) return "The JSON is nested too deeply.";
-      n_names.push_back(0);
-    } else if (!in_text && (c == '}' || c == ']') && !n_names.empty()) {
-      n_names.pop_back();
-    } else if (!in_text && c == ':' && !n_names.empty() && ++n_names.back() > kJsonNamesMax) {
-      return "An object of the JSON has too many names.";
-    }
-  }
-  return nullptr;
-}
 
 std::string range_text(const std::string& least, const std::string& most) {
   return "must be " + least + " to " + most + ".";
@@ -36,7 +15,8 @@ std::string range_text(const std::string& least, const std::string& most) {
 }  // namespace
 
 std::optional<ApiError> parse_body(const std::string& body, Json& document) {
-  if (const char* const wrong = too_much_in(body)) return ApiError{400, "invalid_json", "", wrong};
+  if (const char* const excess = runtime::json_excess(body))
+    return ApiError{400, "invalid_json", "", "The JSON " + std::string(excess)};
   document = Json::parse(body, nullptr, false);
   if (document.is_discarded())
     return ApiError{400, "invalid_json", "", "The body is not valid JSON."};

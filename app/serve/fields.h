@@ -14,9 +14,6 @@
 
 namespace satchel::serve {
 
-inline constexpr std::size_t kJsonDepthMax = 64;     // docs/reliability.md, Limits
-inline constexpr std::size_t kJsonNamesMax = 1'024;  // in an object; likewise
-
 // The document of a request's body: an object.
 std::optional<ApiError> parse_body(const std::string& body, Json& document);
 

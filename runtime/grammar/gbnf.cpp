@@ -59,12 +59,16 @@ class GbnfParser {
     return out;
   }
   Error wrong(const std::string& what) const { return bad_grammar(place(at_), what); }
-  std::string found() const {
-    if (at_end()) return "the text ends here";
-    if (here() == '\n') return "the line ends here";
+  // The character here; at the end nothing.
+  std::string shown() const {
+    if (at_end()) return "";
     std::string one;
     append_utf8(text_.substr(at_, utf8_step(text_.substr(at_)).bytes), one);
-    return "found \"" + one + "\"";
+    return one;
+  }
+  std::string found() const {
+    if (at_end()) return "the text ends here";
+    return here() == '\n' ? "the line ends here" : "found \"" + shown() + "\"";
   }
 
   void skip_space(bool also_lines) {
@@ -84,7 +88,7 @@ class GbnfParser {
     const std::size_t from = at_;
     while (!at_end() && is_name(here())) ++at_;
     if (at_ == from)
-      return wrong("A rule's name is expected (letters, digits, \"-\"), but " + found() + ".");
+      return wrong("Expected a rule's name (letters, digits, \"-\"), but " + found() + ".");
     return std::string(text_.substr(from, at_ - from));
   }
 
@@ -93,7 +97,7 @@ class GbnfParser {
     SATCHEL_TRY_ASSIGN(const std::string called, name());
     skip_space(false);
     if (!begins("::="))
-      return wrong("\"::=\" is expected behind \"" + called + "\", but " + found() + ".");
+      return wrong("Expected \"::=\" after \"" + called + "\", but " + found() + ".");
     at_ += 3;
     skip_space(true);
     SATCHEL_TRY_ASSIGN(const Node node, choices(0));
@@ -102,8 +106,8 @@ class GbnfParser {
                                     "\" is defined twice. Join the two with "
                                     "\"|\", or rename one.");
     if (!at_end() && here() != '\n' && here() != '\r')
-      return wrong("The rule \"" + called + "\" goes on in a way that is not understood: " +
-                   found() + ". Put text in quotes, and a new rule on a new line.");
+      return wrong("Expected the end of the rule \"" + called + "\", but " + found() +
+                   ". Put text in quotes, and start a new rule on a new line.");
     return {};
   }
 
@@ -149,15 +153,15 @@ class GbnfParser {
       return builder_.rule(called, used);
     }
     if (depth >= GrammarBuilder::kGroupsMax)
-      return wrong("Groups stand more than " + std::to_string(GrammarBuilder::kGroupsMax) +
-                   " deep in one another. Make rules of the inner ones.");
+      return wrong("Groups are nested more than " + std::to_string(GrammarBuilder::kGroupsMax) +
+                   " deep. Make the inner ones rules of their own.");
     const TextPlace opened = place(at_);
     ++at_;
     skip_space(true);
     SATCHEL_TRY_ASSIGN(const Node inside, choices(depth + 1));
     skip_space(true);
     if (here() != ')')
-      return wrong("\")\" is expected, for the \"(\" in line " + std::to_string(opened.line) +
+      return wrong("Expected \")\" for the \"(\" in line " + std::to_string(opened.line) +
                    ", column " + std::to_string(opened.column) + ", but " + found() + ".");
     ++at_;
     return inside;
@@ -172,8 +176,8 @@ class GbnfParser {
     }
     if (here() != '"')
       return bad_grammar(place(from),
-                         "This quote is not closed in its line. Write \\n for a new "
-                         "line and \\\" for a quote in the text.");
+                         "This string is not closed on its line. Write \\n for a new line and "
+                         "\\\" for a quotation mark in it.");
     ++at_;
     return builder_.text(bytes);
   }
@@ -191,22 +195,21 @@ class GbnfParser {
         ++at_;
         SATCHEL_TRY_ASSIGN(high, character());
       }
-      if (high < low)
-        return bad_grammar(place(first_at), "This range ends before it begins. Swap its ends.");
+      if (high < low) return bad_grammar(place(first_at), "This range is reversed. Swap its ends.");
       set.add(low, high);
     }
     if (here() != ']')
-      return bad_grammar(place(from), "This class of characters is not closed with \"]\".");
+      return bad_grammar(place(from), "This character class is not closed. Add a \"]\".");
     ++at_;
     if (is_inverse) set = set.inverse();
-    if (set.empty()) return bad_grammar(place(from), "This class has no characters.");
+    if (set.empty()) return bad_grammar(place(from), "This character class is empty.");
     return builder_.one_of(std::move(set));
   }
 
   Result<char32_t> character() {
     if (here() != '\\') {
       const Utf8Step step = utf8_step(text_.substr(at_));
-      if (step.form != Utf8Form::whole) return wrong("The grammar is not UTF-8 here.");
+      if (step.form != Utf8Form::whole) return wrong("This is not valid UTF-8.");
       at_ += step.bytes;
       return step.code;
     }
@@ -216,12 +219,11 @@ class GbnfParser {
     if (n_digits > 0) return hex_character(n_digits);
     constexpr std::string_view kNames = "nrt\\\"[]-^", kCodes = "\n\r\t\\\"[]-^";
     const std::size_t which = kNames.find(c);
-    if (at_end() || which == std::string_view::npos) {
-      --at_;
-      return wrong(
-          "This escape is not known. Known are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\xHH "
-          "\\uHHHH \\UHHHHHHHH.");
-    }
+    if (at_end() || which == std::string_view::npos)
+      return bad_grammar(place(at_ - 1),
+                         "Unknown escape \\" + shown() +
+                             ". Use one of \\n, \\r, \\t, \\\\, \\\", \\[, \\], \\-, \\^, \\xHH, "
+                             "\\uHHHH and \\UHHHHHHHH.");
     ++at_;
     return static_cast<char32_t>(kCodes[which]);
   }
@@ -234,11 +236,11 @@ class GbnfParser {
       const std::optional<char32_t> digit = at_end() ? std::nullopt : hex_value(here());
       if (!digit)
         return bad_grammar(
-            place(from), "This escape takes " + std::to_string(n_digits) + " hexadecimal digits.");
+            place(from), "This escape needs " + std::to_string(n_digits) + " hexadecimal digits.");
       code = code * 16 + *digit;
     }
     if (code > CodePoints::kLast || (code >= 0xd800 && code < 0xe000))
-      return bad_grammar(place(from), "There is no character of this number.");
+      return bad_grammar(place(from), "No character has this number.");
     return static_cast<char32_t>(code);
   }
 
@@ -246,7 +248,8 @@ class GbnfParser {
   Result<Node> with_count(Node node) {
     for (std::size_t n = 0;; ++n) {
       const char c = here();
-      if (n > GrammarBuilder::kGroupsMax) return wrong("Too many repetitions of one another.");
+      if (n > GrammarBuilder::kGroupsMax)
+        return wrong("Too many repetitions follow one another. Write one, such as {2,5}.");
       if (c == '*' || c == '+' || c == '?') {
         node = c == '?' ? builder_.maybe(node) : builder_.repeat(node, c == '+' ? 1 : 0);
         ++at_;
@@ -270,12 +273,12 @@ class GbnfParser {
       SATCHEL_TRY_ASSIGN(most, count());
       skip_space(false);
     } else if (!least) {
-      return wrong("A number is expected, as in {2}, {2,} or {2,5}.");
+      return wrong("Expected a number, as in {2}, {2,} or {2,5}.");
     }
-    if (here() != '}') return wrong("\"}\" is expected, but " + found() + ".");
+    if (here() != '}') return wrong("Expected \"}\", but " + found() + ".");
     ++at_;
     if (most && *most < least.value_or(0))
-      return bad_grammar(place(from), "This repetition ends before it begins. Swap its numbers.");
+      return bad_grammar(place(from), "This repetition is reversed. Swap its numbers.");
     return builder_.repeat(node, least.value_or(0), most.value_or(GrammarBuilder::kNoEnd));
   }
 
@@ -284,7 +287,8 @@ class GbnfParser {
     while (here() >= '0' && here() <= '9') {
       out = out.value_or(0) * 10 + static_cast<std::size_t>(here() - '0');
       if (*out > GrammarBuilder::kCountMax)
-        return wrong("A repetition counts up to " + count_text(GrammarBuilder::kCountMax) + ".");
+        return wrong("A repetition can count to " + count_text(GrammarBuilder::kCountMax) +
+                     " at most.");
       ++at_;
     }
     return out;
@@ -299,8 +303,8 @@ class GbnfParser {
 
 Result<Grammar> parse_gbnf(std::string_view text) {
   if (text.size() > kGbnfBytesMax)
-    return bad_grammar({}, "The grammar has " + count_text(text.size()) + " bytes; " +
-                               count_text(kGbnfBytesMax) + " are taken.");
+    return bad_grammar({}, "The grammar has " + count_text(text.size()) + " bytes; the limit is " +
+                               count_text(kGbnfBytesMax) + ".");
   return GbnfParser(text).parse();
 }
 

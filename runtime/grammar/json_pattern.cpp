@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/size_text.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::runtime {
@@ -94,7 +95,7 @@ class PatternReader {
     } else if (take(".")) {
       set = CodePoints::all().without(CodePoints().with('\n', '\n').with('\r', '\r'));
     } else if (here() == '*' || here() == '+' || here() == '?') {
-      return wrong("repeats nothing");
+      return wrong("has nothing to repeat");
     } else {
       SATCHEL_TRY_ASSIGN(set, character());
     }
@@ -115,7 +116,8 @@ class PatternReader {
       ++at_;
       const std::optional<char32_t> low = last_code_;
       SATCHEL_TRY(character());
-      if (!low || !last_code_ || *last_code_ < *low) return wrong("has a range that is none");
+      if (!low || !last_code_ || *last_code_ < *low)
+        return wrong("has a range that is reversed or incomplete");
       set.add(*low, *last_code_);
     }
     if (is_inverse) set = set.inverse();
@@ -196,7 +198,8 @@ class PatternReader {
           SATCHEL_TRY_ASSIGN(most, number());
         }
       }
-      if (!take("}") || most < least) return wrong("has a repetition that is none");
+      if (!take("}") || most < least)
+        return wrong("has a repetition that is reversed or incomplete");
     } else {
       return node;
     }
@@ -207,11 +210,12 @@ class PatternReader {
   }
 
   Result<std::size_t> number() {
-    if (here() < '0' || here() > '9') return wrong("lacks a number");
+    if (here() < '0' || here() > '9') return wrong("needs a number");
     std::size_t out = 0;
     for (; here() >= '0' && here() <= '9'; ++at_) {
       out = out * 10 + static_cast<std::size_t>(here() - '0');
-      if (out > GrammarBuilder::kCountMax) return wrong("repeats too often");
+      if (out > GrammarBuilder::kCountMax)
+        return wrong("repeats more than " + count_text(GrammarBuilder::kCountMax) + " times");
     }
     return out;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/base/size_text.h"
+#include "runtime/grammar/json_excess.h"
 #include "runtime/grammar/json_pattern.h"
 #include "runtime/grammar/json_rules.h"
 #include "runtime/grammar/schema_choices.h"
@@ -17,7 +18,7 @@ namespace {
 using Node = GrammarBuilder::Node;
 using Json = OrderedJson;
 
-constexpr std::size_t kLevelsMax = 64, kNameBytesMax = 256;
+constexpr std::size_t kNameBytesMax = 256;
 constexpr std::int64_t kBoundMax = 1'000'000'000'000'000;  // a double holds it and its neighbours
 
 // Say nothing about which values are accepted.
@@ -56,25 +57,6 @@ std::string pattern_of_format(std::string_view format) {
 template <class Names>
 bool is_among(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
-}
-
-// Before the parser, which makes a value of every level.
-bool is_deep(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_text = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_text && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_text = !in_text;
-    } else if (!in_text && (c == '{' || c == '[')) {
-      if (++depth > kLevelsMax) return true;
-    } else if (!in_text && (c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
 }
 
 Error bad_schema(const std::string& path, const std::string& what) {
@@ -123,7 +105,7 @@ class SchemaReader {
   }
 
   Result<const Json*> target(const std::string& pointer) const {
-    const Error missing = bad_schema(pointer, "there is nothing that $ref could mean.");
+    const Error missing = bad_schema(pointer, "$ref leads to nothing.");
     if (!pointer.starts_with("#"))
       return unsupported(pointer, "$ref leads out of the schema. Put what it means into $defs.");
     const Json* at = &root_;
@@ -147,7 +129,7 @@ class SchemaReader {
       if (given.get<bool>()) return rules_.any_value();
       return bad_schema(path, "false accepts nothing.");
     }
-    if (!given.is_object()) return bad_schema(path, "an object, true or false is expected.");
+    if (!given.is_object()) return bad_schema(path, "a schema must be an object, true or false.");
     if (const Json* ref = find(given, "$ref")) {
       SATCHEL_TRY(alone(given, "$ref", path));
       if (!ref->is_string()) return bad_schema(path, "$ref must be a text.");
@@ -172,8 +154,8 @@ class SchemaReader {
       if (other != name && other != also && !is_among(kAnnotations, other) &&
           !other.starts_with("x-"))
         return unsupported(path, "\"" + other + "\" beside \"" + std::string(name) +
-                                     "\" is not supported. Write it into what " +
-                                     std::string(name) + " has.");
+                                     "\" is not supported. Move it into what " + std::string(name) +
+                                     " holds.");
     return {};
   }
 
@@ -192,7 +174,7 @@ class SchemaReader {
             return is_of_type(value, type);
           }))
         ways.push_back(rules_.literal(value));
-    if (ways.empty()) return bad_schema(path, "no value of " + name + " is of the type.");
+    if (ways.empty()) return bad_schema(path, "no value of " + name + " has this type.");
     return builder_.any_of(std::move(ways));
   }
 
@@ -211,7 +193,7 @@ class SchemaReader {
       }
       if (!exclude_one_another(ways))
         return unsupported(path,
-                           "oneOf of choices that may both accept a value is not supported. "
+                           "oneOf is supported only where no two choices accept the same value. "
                            "Use anyOf, or give each a property with a const of its own.");
     }
     std::vector<Node> ways;
@@ -226,7 +208,7 @@ class SchemaReader {
   // What a reference means, itself or over others.
   Result<const Json*> resolved(const Json& given) const {
     const Json* at = &given;
-    for (std::size_t n = 0; n < kLevelsMax && at->is_object() && at->contains("$ref"); ++n) {
+    for (std::size_t n = 0; n < kJsonDepthMax && at->is_object() && at->contains("$ref"); ++n) {
       if (!(*at)["$ref"].is_string()) break;
       SATCHEL_TRY_ASSIGN(at, target((*at)["$ref"].get<std::string>()));
     }
@@ -377,7 +359,7 @@ class SchemaReader {
                                                   : schema(*of_all, path + "/items"));
     }
     if (most < least || (!items && least > first.size()))
-      return bad_schema(path, "no list has so many items: minItems is above what may be there.");
+      return bad_schema(path, "no list can have so many items. Lower minItems.");
     return rules_.array(first, items, least, most);
   }
 
@@ -420,7 +402,7 @@ class SchemaReader {
       if (out || static_cast<double>(whole) != number)
         return unsupported(path, std::string(each) +
                                      " must be a whole number of up to 15 digits, "
-                                     "and one bound is taken on each side.");
+                                     "and each side can have one bound.");
       out = JsonRules::Bound{whole, each == open_name};
     }
     return out;
@@ -459,9 +441,10 @@ class SchemaReader {
 Result<Node> add_schema(std::string_view schema, const std::string& name, GrammarBuilder& builder,
                         JsonRules& rules) {
   if (schema.size() > kSchemaBytesMax)
-    return bad_schema("#", "it has " + count_text(schema.size()) + " bytes; " +
-                               count_text(kSchemaBytesMax) + " are taken.");
-  if (is_deep(schema)) return bad_schema("#", "it is nested too deeply.");
+    return bad_schema("#", "it has " + count_text(schema.size()) + " bytes; the limit is " +
+                               count_text(kSchemaBytesMax) + ".");
+  if (const char* const excess = json_excess(schema))
+    return bad_schema("#", "it " + std::string(excess));
   const Json root = Json::parse(schema, nullptr, false);
   if (root.is_discarded()) return bad_schema("#", "it is not valid JSON.");
   return SchemaReader(root, name, builder, rules).read();

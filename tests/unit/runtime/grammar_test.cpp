@@ -106,24 +106,27 @@ TEST(Gbnf, what_is_wrong_is_said_with_its_place_and_what_to_do) {
   const std::vector<Wrong> cases = {
       {"", "no rule \"root\""},
       {"start ::= \"a\"", "no rule \"root\""},
-      {"root ::= \"a\nb\"", "Line 1, column 10: This quote is not closed"},
+      {"root ::= \"a\nb\"", "Line 1, column 10: This string is not closed"},
       {"root ::= \"a\"\nroot ::= \"b\"", "Line 2, column 1: The rule \"root\" is defined twice"},
       {"root ::= item", "Line 1, column 10: There is no rule \"item\""},
-      {"root := \"a\"", "Line 1, column 6: \"::=\" is expected behind \"root\", but found \":\""},
-      {"root ::= \"a\" )", "Line 1, column 14: The rule \"root\" goes on"},
-      {"root ::= (\"a\" | \"b\"\n", "\")\" is expected, for the \"(\" in line 1, column 10"},
-      {"root ::= [a", "Line 1, column 10: This class of characters is not closed"},
-      {"root ::= [z-a]", "Line 1, column 11: This range ends before it begins"},
-      {"root ::= []", "This class has no characters"},
-      {"root ::= \"\\q\"", "Line 1, column 11: This escape is not known"},
-      {"root ::= \"\\u12\"", "takes 4 hexadecimal digits"},
-      {"root ::= \"\\ud800\"", "no character of this number"},
-      {"root ::= \"a\"{3,2}", "Line 1, column 13: This repetition ends before it begins"},
-      {"root ::= \"a\"{x}", "A number is expected"},
-      {"root ::= \"a\"{999999999999999999999}", "counts up to 100,000"},
+      {"root := \"a\"", "Line 1, column 6: Expected \"::=\" after \"root\", but found \":\""},
+      {"root ::= \"a\" )",
+       "Line 1, column 14: Expected the end of the rule \"root\", but found \")\""},
+      {"root ::= (\"a\" | \"b\"\n",
+       "Expected \")\" for the \"(\" in line 1, column 10, but the text ends here"},
+      {"root ::= [a", "Line 1, column 10: This character class is not closed"},
+      {"root ::= [z-a]", "Line 1, column 11: This range is reversed"},
+      {"root ::= []", "This character class is empty"},
+      {"root ::= \"\\q\"", "Line 1, column 11: Unknown escape \\q. Use one of \\n"},
+      {"root ::= \"\\", "Line 1, column 11: Unknown escape \\. Use"},
+      {"root ::= \"\\u12\"", "needs 4 hexadecimal digits"},
+      {"root ::= \"\\ud800\"", "No character has this number"},
+      {"root ::= \"a\"{3,2}", "Line 1, column 13: This repetition is reversed"},
+      {"root ::= \"a\"{x}", "Expected a number, as in {2}"},
+      {"root ::= \"a\"{999999999999999999999}", "can count to 100,000 at most"},
       {"root ::= <[1000]>", "Tokens by name or number"},
-      {"\xff ::= \"a\"", "Line 1, column 1: A rule's name is expected"},
-      {"root ::= \"\xff\"", "not UTF-8"},
+      {"\xff ::= \"a\"", "Line 1, column 1: Expected a rule's name"},
+      {"root ::= \"\xff\"", "not valid UTF-8"},
       {"root ::= expr\nexpr ::= expr \"+\" expr | \"1\"",
        "Line 2, column 1: The rule \"expr\" begins with itself (expr → expr). Write it as a "
        "repetition"},
@@ -143,7 +146,7 @@ TEST(Gbnf, what_is_wrong_is_said_with_its_place_and_what_to_do) {
 
 TEST(Gbnf, what_is_too_large_is_refused_before_it_takes_memory) {
   EXPECT_THAT(parse_gbnf(std::string(kGbnfBytesMax + 1, '#')).error().message,
-              HasSubstr("262,144 are taken"));
+              HasSubstr("the limit is 262,144"));
   EXPECT_THAT(parse_gbnf("root ::= " + std::string(100, '(') + "\"a\"" + std::string(100, ')'))
                   .error()
                   .message,

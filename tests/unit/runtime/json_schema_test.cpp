@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/base/rng.h"
+#include "runtime/grammar/json_excess.h"
 #include "runtime/grammar/token_constraint.h"
 #include "support/value_of.h"
 #include "unit/runtime/grammar_texts.h"
@@ -216,15 +217,22 @@ struct Wrong {
   std::string schema, says;
 };
 
+std::string schema_of_names(std::size_t n) {
+  std::string names;
+  for (std::size_t i = 0; i < n; ++i)
+    names += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{}";
+  return "{\"properties\": {" + names + "}}";
+}
+
 TEST(JsonSchema, what_is_not_taken_is_named_with_its_place) {
   const std::vector<Wrong> all = {
       {"[", "not valid JSON"},
-      {"3", "at #: an object, true or false is expected"},
+      {"3", "at #: a schema must be an object"},
       {R"({"properties": {"a": {"not": {}}}})", "at #/properties/a: \"not\" is not supported"},
       {R"({"patternProperties": {}})", "\"patternProperties\" is not supported"},
       {R"({"type": "strnig"})", "type must be object, array"},
       {R"({"type": "array", "uniqueItems": true})", "\"uniqueItems\""},
-      {R"({"type": "array", "minItems": 3, "maxItems": 2})", "no list has so many items"},
+      {R"({"type": "array", "minItems": 3, "maxItems": 2})", "no list can have so many items"},
       {R"({"type": "number", "minimum": 0.5})", "minimum must be a whole number"},
       {R"({"type": "integer", "minimum": 5, "maximum": 4})", "no number is within these bounds"},
       {R"({"type": "number", "multipleOf": 0.1})", "\"multipleOf\""},
@@ -236,10 +244,10 @@ TEST(JsonSchema, what_is_not_taken_is_named_with_its_place) {
       {R"({"type": "string", "pattern": "\\bword"})", "\"\\b\""},
       {R"({"type": "object", "properties": {}, "required": ["a"], "additionalProperties": false})",
        "\"a\" is required, but is none of the properties"},
-      {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})", "oneOf of choices"},
+      {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})", "no two choices accept"},
       {R"({"allOf": [{"type": "integer"}, {"minimum": 3}]})", "allOf of several"},
       {R"({"anyOf": [{"type": "integer"}], "minimum": 3})", "\"minimum\" beside \"anyOf\""},
-      {R"({"$ref": "#/$defs/none"})", "nothing that $ref could mean"},
+      {R"({"$ref": "#/$defs/none"})", "$ref leads to nothing"},
       {R"({"$ref": "http://example.org/x"})", "leads out of the schema"},
       {R"({"$ref": "#"})", "can never end"},
       {R"({"anyOf": [{"$ref": "#"}, {"type": "null"}]})", "begins with itself"},
@@ -248,8 +256,10 @@ TEST(JsonSchema, what_is_not_taken_is_named_with_its_place) {
       {R"({"enum": []})", "enum must be a list"},
       {R"({"type": "string", "minLength": -1})", "minLength must be a whole number"},
       {R"({"properties": {")" + std::string(300, 'x') + R"(": {}}})", "longer than 256"},
-      {std::string(100, '[') + std::string(100, ']'), "nested too deeply"},
-      {"\"" + std::string(kSchemaBytesMax, 'x') + "\"", "65,536 are taken"},
+      {std::string(kJsonDepthMax + 1, '[') + std::string(kJsonDepthMax + 1, ']'),
+       "it is nested too deeply"},
+      {schema_of_names(kJsonNamesMax + 1), "it has an object with too many names"},
+      {"\"" + std::string(kSchemaBytesMax, 'x') + "\"", "the limit is 65,536"},
       {R"({"type": "array", "items": {"type": "string", "minLength": 90000}, "minItems": 90000})",
        "more than 131,072 steps"},
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/base/rng.h"
+#include "runtime/grammar/json_excess.h"
 
 namespace satchel::serve {
 namespace {
@@ -187,8 +188,8 @@ TEST(ChatRequest, an_object_with_too_many_names_is_refused_before_it_is_read) {
     return body + "}}";
   };
   Json document;
-  EXPECT_FALSE(parse_body(body_of(kJsonNamesMax), document));
-  const auto refused = parse_body(body_of(kJsonNamesMax + 1), document);
+  EXPECT_FALSE(parse_body(body_of(runtime::kJsonNamesMax), document));
+  const auto refused = parse_body(body_of(runtime::kJsonNamesMax + 1), document);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code, "invalid_json");
   EXPECT_NE(refused->message.find("too many names"), std::string::npos);
