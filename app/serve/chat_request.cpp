@@ -116,7 +116,7 @@ void add_message(const std::string& role, std::string text, const std::string& p
   }
   const bool is_system = role == "system" || role == "developer";
   if (is_system && request.messages.empty()) {
-    request.system = request.system ? *request.system + "\n\n" + std::move(text) : std::move(text);
+    request.system = (request.system ? *request.system + std::string(kSystemJoin) : "") + text;
     return;
   }
   fields.fail(bad_field(path, is_system ? "A system message must come first."

@@ -24,16 +24,18 @@ struct Said {
 struct ChatRequest {
   std::string model;  // "": the one that is open
   std::optional<std::string> system;
-  std::vector<Said> messages;  // the first and the last one are the user's
-  runtime::Sampling sampling;  // its grammar: by compile_shape()
+  std::size_t system_own = 0, system_end = 0;  // of it: what a response that follows inherits
+  std::vector<Said> messages;                  // the first and the last one are the user's
+  runtime::Sampling sampling;                  // its grammar: by compile_shape()
   AnswerShape shape;
   std::vector<Tool> tools;
   ToolChoice tool_choice;
   std::vector<std::string> stop;
   // Which chat it is: the one with this id; else one of this group.
   std::string session, group;
-  std::string recipe;  // of a chat that begins with it; "": the server's
-  bool thinks = true;  // false: not to be done where the model has a switch
+  std::string previous;  // the response that it follows (response_ids.h); "": none
+  std::string recipe;    // of a chat that begins with it; "": the server's
+  bool thinks = true;    // false: not to be done where the model has a switch
   bool streams = false, wants_usage = false;
   std::vector<std::string> ignored;  // fields that mean nothing here
   Json echo = Json::object();        // fields that a response says again
@@ -57,6 +59,7 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
 
 // --- for the parsers
 inline constexpr std::size_t kStopsMax = 4;
+inline constexpr std::string_view kSystemJoin = "\n\n";
 inline constexpr std::uint64_t kTokensMax = 1u << 31;
 inline constexpr std::size_t kArgumentsBytesMax = 1u << 20;  // of a call that a client sends back
 // Text, or a list of parts, of which only texts are taken.

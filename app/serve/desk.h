@@ -43,6 +43,7 @@ struct Outcome {
   runtime::Finish finish = runtime::Finish::end_of_turn;
   std::string stop_text;  // that ended it; "": none
   std::string text, thoughts;
+  std::string kept = {};             // the text as its chat has it; "": it has none
   std::vector<ToolCall> calls = {};  // they are no part of the text
   std::string message;               // for people, where it ended early
   double read_ms = 0, answer_ms = 0;

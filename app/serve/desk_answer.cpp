@@ -301,6 +301,7 @@ Result<Outcome> Desk::told(Turn& turn, AnswerTeller& teller,
   outcome.calls = std::move(teller.calls);
   outcome.thoughts = std::move(teller.thoughts);
   if (teller.stops().found()) SATCHEL_TRY(keep_shown(chat, teller.raw));
+  if (chat.said.back().role == Role::assistant) outcome.kept = chat.said.back().text;
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "app/serve/desk.h"
+#include "app/serve/response_ids.h"
 #include "kernels/base/clock.h"
 
 namespace satchel::serve {
@@ -21,7 +22,8 @@ using SendEvent = std::function<void(std::string_view name, const std::string& d
 struct AnswerFacts {
   const ChatRequest& request;
   const Clock& clock;
-  std::string model;
+  ResponseIds& ids;
+  std::string model, session;
   std::size_t n_prompt = 0, n_unread = 0;  // tokens; to be read of them
 };
 

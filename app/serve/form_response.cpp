@@ -31,7 +31,7 @@ class ResponseForm final : public Form {
  public:
   ResponseForm(AnswerFacts facts, SendEvent send)
       : Form(std::move(facts), std::move(send)),
-        id_(fresh_id("resp_")),
+        id_(keeps() ? ResponseIds::make(facts_.session, facts_.request) : fresh_id("resp_")),
         item_id_(fresh_id("msg_")) {}
 
   Json whole(const Outcome& outcome) override {
@@ -52,6 +52,7 @@ class ResponseForm final : public Form {
                     {"output_tokens_details", {{"reasoning_tokens", outcome.n_thoughts}}},
                     {"total_tokens", outcome.n_prompt + outcome.n_answer}};
     out["satchel"] = satchel_part(outcome, facts_.request);
+    if (keeps()) facts_.ids.keep(id_, outcome.kept);
     return out;
   }
 
@@ -102,6 +103,7 @@ class ResponseForm final : public Form {
   }
 
  private:
+  bool keeps() const { return facts_.request.echo.value("store", true); }
   static Json part(const std::string& text) {
     return {{"type", "output_text"},
             {"text", text},

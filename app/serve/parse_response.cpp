@@ -11,7 +11,8 @@ constexpr std::size_t kPairsMax = 16, kPairBytesMax = 512;  // of metadata, as i
 
 // What a response says again as it was asked.
 void read_echo(Fields& fields, ChatRequest& request) {
-  for (const char* name : {"metadata", "safety_identifier", "prompt_cache_key"})
+  for (const char* name :
+       {"metadata", "safety_identifier", "prompt_cache_key", "previous_response_id"})
     if (const Json* given = fields.find(name)) request.echo[name] = *given;
   fields.text("safety_identifier", kPairBytesMax);
   request.echo["store"] = fields.flag("store", true);
@@ -82,17 +83,19 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
   request.sampling.n_tokens_max =
       fields.whole("max_output_tokens", request.sampling.n_tokens_max, 1, kTokensMax);
   read_openai_limits(fields);
-  for (const char* name : {"previous_response_id", "conversation", "background", "prompt"})
+  for (const char* name : {"conversation", "background", "prompt"})
     fields.unsupported(name, "is not supported.");
   fields.unsupported("max_tool_calls",
                      "is not supported: parallel_tool_calls: false allows one call at most.");
   read_echo(fields, request);
+  request.previous = fields.text("previous_response_id");
   read_tools(fields, request);
   if (const Json* text = fields.find("text")) read_text(*text, fields, request);
   if (const Json* reasoning = fields.find("reasoning")) read_reasoning(*reasoning, fields, request);
   if (const Json* system = fields.find("instructions")) {
     request.system = content_text(*system, "instructions", fields, {"input_text", "text"});
     request.echo["instructions"] = *request.system;
+    request.system_own = request.system->size();
   }
   const Json* input = fields.find("input");
   if (input != nullptr && input->is_string())
@@ -102,6 +105,9 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
   else
     for (std::size_t i = 0; i < input->size() && !fields.error(); ++i)
       read_item((*input)[i], "input[" + std::to_string(i) + "]", fields, request);
+  request.system_end = request.system.value_or("").size();
+  if (request.system_own > 0 && request.system_own < request.system_end)
+    request.system_own += kSystemJoin.size();
   return finished(fields, request);
 }
 

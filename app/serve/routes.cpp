@@ -72,12 +72,20 @@ HttpResponse Routes::answer(const HttpRequest& request) {
 
 // --- answers
 
-std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse,
-                                     ChatRequest& request) const {
+std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse, ChatRequest& request) {
   Json body;
   if (auto error = parse_body(http.body, body)) return error;
   if (auto error = parse(body, options_.defaults, request)) return error;
   if (auto error = compile_shape(request)) return error;
+  if (!request.previous.empty()) {
+    const auto found = desk_.alone(
+        http.gone, [&]() -> Result<bool> { return ids_.recall(desk_.chats(), request); });
+    if (!found.ok()) return to_api(found.error());
+    if (!*found)
+      return bad_field("previous_response_id",
+                       "Previous response with id '" + request.previous + "' not found.",
+                       "previous_response_not_found");
+  }
   if (!request.tools.empty()) {
     const std::string before =
         request.system.value_or(desk_.service().engine()->chat_template().default_system());
@@ -153,10 +161,12 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
   return response;
 }
 
-AnswerFacts Routes::facts_of(const Desk::Turn& turn) const {
+AnswerFacts Routes::facts_of(const Desk::Turn& turn) {
   return {.request = turn.request(),
           .clock = clock_,
+          .ids = ids_,
           .model = options_.model,
+          .session = turn.session(),
           .n_prompt = turn.n_prompt(),
           .n_unread = turn.n_unread()};
 }

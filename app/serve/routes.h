@@ -13,6 +13,7 @@
 #include "app/serve/form.h"
 #include "app/serve/http/http.h"
 #include "app/serve/metrics.h"
+#include "app/serve/response_ids.h"
 #include "kernels/base/clock.h"
 
 namespace satchel::serve {
@@ -51,11 +52,12 @@ class Routes {
 
   HttpResponse stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form, std::stop_token gone);
   // What is wrong with it, or the request.
-  std::optional<ApiError> read(const HttpRequest& http, Parse parse, ChatRequest& request) const;
-  AnswerFacts facts_of(const Desk::Turn& turn) const;
+  std::optional<ApiError> read(const HttpRequest& http, Parse parse, ChatRequest& request);
+  AnswerFacts facts_of(const Desk::Turn& turn);
   Json model_json() const;
 
   Desk& desk_;
+  ResponseIds ids_;
   const RouteOptions options_;
   std::vector<Route> routes_;
   const SystemClock clock_;

@@ -113,7 +113,14 @@ bool read_call(std::string_view text, ToolCall& call) {
   return true;
 }
 
-std::string comparable(const std::string& text) {
+bool has_call(const std::string& text) {
+  return text.find(kCallBegin) != std::string::npos;
+}
+
+}  // namespace
+
+std::string comparable_text(const std::string& text) {
+  if (!has_call(text)) return text;
   CallReader reader(true);
   CallReader::Read read = reader.push(text);
   const CallReader::Read rest = reader.finish();
@@ -122,8 +129,6 @@ std::string comparable(const std::string& text) {
     out += "\n" + call.name + " " + nlohmann::json::parse(call.arguments, nullptr, false).dump();
   return out;
 }
-
-}  // namespace
 
 void read_tools(Fields& fields, ChatRequest& request) {
   if (const Json* tools = fields.find("tools")) {
@@ -187,10 +192,7 @@ void add_result(const std::string& result, ChatRequest& request) {
 
 bool is_same_text(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const auto has_call = [](const std::string& text) {
-    return text.find(kCallBegin) != std::string::npos;
-  };
-  return has_call(a) && has_call(b) && comparable(a) == comparable(b);
+  return has_call(a) && has_call(b) && comparable_text(a) == comparable_text(b);
 }
 
 // --- CallReader

@@ -43,7 +43,9 @@ std::string tools_text(const std::vector<Tool>& tools);
 // Adds a call to the model's message that is last, or as one; a result to those before it.
 void add_call(std::string_view name, const std::string& arguments, ChatRequest& request);
 void add_result(const std::string& result, ChatRequest& request);
-// Whether both say the same, however their calls are spaced and ordered.
+// Where it has calls: said with their names and arguments, however they are spaced and ordered.
+std::string comparable_text(const std::string& text);
+// Whether both say the same by that.
 bool is_same_text(const std::string& a, const std::string& b);
 
 // Separates calls from what is said, as an answer is made. White space beside calls is dropped;

@@ -253,9 +253,12 @@ def openai_responses(server):
         assert stream.get_final_response().output_text == whole.output_text
     cut = client.responses.create(model=server.model, input="What does Anna keep?", max_output_tokens=2)
     assert cut.status == "incomplete" and cut.incomplete_details.reason == "max_output_tokens"
-    raises(openai.BadRequestError, lambda: client.responses.create(model=server.model, input="a",
-                                                                   previous_response_id="resp_1"),
-           param="previous_response_id")
+    first = client.responses.create(model=server.model, input="Anna keeps three parrots.")
+    follow = lambda response: client.responses.create(model=server.model, input="What does Anna keep?",
+                                                      previous_response_id=response.id)
+    assert follow(first).usage.input_tokens_details.cached_tokens > first.usage.input_tokens
+    unkept = client.responses.create(model=server.model, input="Anna keeps three parrots.", store=False)
+    raises(openai.BadRequestError, lambda: follow(unkept), param="previous_response_id", code="previous_response_not_found")
 
 
 def anthropic_messages(server):
@@ -302,6 +305,14 @@ def langchain_chats_whole_and_streamed(server):
         assert usage["input_tokens"] == whole.usage_metadata["input_tokens"]
         # The same question once more: nothing of it was read.
         assert usage["input_token_details"]["cache_read"] == usage["input_tokens"]
+
+
+def langchain_follows_responses_by_their_ids(server):
+    model = server.langchain(use_responses_api=True, use_previous_response_id=True)
+    chat = [HumanMessage("Anna keeps three parrots.")]
+    note = model.invoke(chat)
+    answer = model.invoke(chat + [note, HumanMessage("What does Anna keep?")])
+    assert answer.usage_metadata["input_token_details"]["cache_read"] > note.usage_metadata["input_tokens"]
 
 
 def langchain_tools_and_schemas(server):

@@ -202,6 +202,16 @@ def multi_turn(server):
     assert further["usage"]["input_tokens_details"]["cached_tokens"] > response["usage"]["input_tokens"]
 
 
+def stateful_conversation(server):
+    first = create(server, [say("system", "You are a pirate."), say("user", "Alice keeps bees.")])
+    for ask in (create, stream):
+        then = ask(server, "What does Alice keep?", previous_response_id=first["id"])
+        assert then["previous_response_id"] == first["id"] and then["store"] is True
+        assert then["usage"]["input_tokens_details"]["cached_tokens"] > first["usage"]["input_tokens"]
+    status, error = refusal(server, "What does Alice keep?", previous_response_id="resp_0")
+    assert status == 400 and error["code"] == "previous_response_not_found" and error["param"] == "previous_response_id"
+
+
 def incomplete_response(server):
     for ask in (create, stream):
         response = ask(server, "Tell a story.", max_output_tokens=2)
@@ -235,8 +245,8 @@ def what_cannot_be_done_is_refused(server):
 
 def main():
     with Server(sys.argv[1]) as server:
-        run([basic_response, streaming_response, system_prompt, tool_calling, image_input, multi_turn, incomplete_response,
-             what_was_asked_is_said_again, what_cannot_be_done_is_refused], server)
+        run([basic_response, streaming_response, system_prompt, tool_calling, image_input, multi_turn, stateful_conversation,
+             incomplete_response, what_was_asked_is_said_again, what_cannot_be_done_is_refused], server)
 
 
 if __name__ == "__main__":
