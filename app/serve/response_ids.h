@@ -1,8 +1,8 @@
-// ResponseIds: what the id of a response names, so that a request may carry only what is new. The id
-// itself says which chat it was and how far it went: it holds as long as the chat is known, also
+// ResponseIds: what the id of a response names, so that a request may carry only what is new. The
+// id itself says which chat it was and how far it went: it holds as long as the chat is known, also
 // after a restart.
-//   kept     the last answers' hashes, so that an id whose answer was made anew in its session since
-//            is not taken for the new one; after a restart it is
+//   kept     hashes of the last answers, so that an id whose answer was made anew in its session is
+//            not taken for the new one; after a restart it is
 //   threads  any
 #pragma once
 
