@@ -95,9 +95,9 @@ Result<int> run(const ServeOptions& given, Console& console) {
   runtime::SessionOptions any(recipe);  // a limit that no chat fits is refused now
   any.budget_bytes = limit;
   SATCHEL_TRY(service.engine()->new_session(any));
-  tell_ready(given, *opened, (*server)->port(), console);
   const std::stop_callback ends(begin_interruptible(), [&] { (*server)->stop(); });
-  SATCHEL_TRY((*server)->serve(service, *opened, {.memory = {std::move(recipe), limit}}));
+  SATCHEL_TRY((*server)->serve(service, *opened, {.memory = {std::move(recipe), limit}},
+                               [&] { tell_ready(given, *opened, (*server)->port(), console); }));
   return int{kExitOk};
 }
 

@@ -89,7 +89,7 @@ Server::~Server() {
 }
 
 Result<void> Server::serve(runtime::ChatService& service, const runtime::ModelFacts& model,
-                           runtime::ChatStart start) {
+                           runtime::ChatStart start, const std::function<void()>& ready) {
   Desk desk(service, std::move(start), state_->metrics);
   SATCHEL_TRY(desk.load());
   Routes routes(desk, state_->metrics,
@@ -98,6 +98,7 @@ Result<void> Server::serve(runtime::ChatService& service, const runtime::ModelFa
                  .defaults = state_->options.defaults,
                  .shows_metrics = state_->options.shows_metrics});
   state_->routes = &routes;
+  if (ready) ready();
   state_->listens.join();  // its connections are over then
   state_->routes = nullptr;
   return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,8 +33,9 @@ class Server {
   // Answers until stop().
   //   service  its model is open; it outlives the server
   //   start    of the chats that begin here
+  //   ready    called when the first request can be answered
   Result<void> serve(runtime::ChatService& service, const runtime::ModelFacts& model,
-                     runtime::ChatStart start);
+                     runtime::ChatStart start, const std::function<void()>& ready = {});
   void stop();
   int port() const;
 

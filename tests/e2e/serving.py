@@ -2,7 +2,6 @@
 import http.client
 import json
 import subprocess
-import time
 
 
 class Server:
@@ -11,8 +10,7 @@ class Server:
                                         stdout=subprocess.PIPE, text=True)
         facts = json.loads(self.process.stdout.readline())
         self.url, self.port, self.model = facts["url"], facts["port"], facts["model"]
-        while self.ask("/health").status == 503:  # it listens before its chats are listed
-            time.sleep(0.01)
+        assert self.ask("/health").status == 200  # it says that it serves when it does
 
     def connect(self, timeout=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
