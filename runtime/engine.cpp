@@ -12,12 +12,7 @@ namespace satchel::runtime {
 namespace {
 
 Result<ChatTemplate> choose_template(const GgufFile& file, const std::string& name) {
-  if (!name.empty()) return ChatTemplate::named(name);
-  std::string_view text;
-  if (file.has("tokenizer.chat_template")) {
-    SATCHEL_TRY_ASSIGN(text, file.get_string("tokenizer.chat_template"));
-  }
-  return ChatTemplate::recognise(text);
+  return name.empty() ? ChatTemplate::of(file) : ChatTemplate::named(name);
 }
 
 Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
@@ -32,12 +27,14 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
                           std::size_t budget_bytes) {
   SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(config, options.recipe));
   if (least <= budget_bytes) return {};
-  return Error{ErrorKind::out_of_memory, "MEMORY",
+  return Error{ErrorKind::out_of_memory,
+               "MEMORY",
                "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
                    options.recipe.name() + "\" needs " + size_text(least) + " (" +
                    std::to_string(least) + " bytes) for a chat of " +
                    std::to_string(std::min(kLeastTokens, config.context)) +
-                   " tokens. Raise the limit."};
+                   " tokens. Raise the limit.",
+               {{"limit_bytes", budget_bytes}, {"least_limit_bytes", least}}};
 }
 
 // A damaged file counts as absent.
@@ -102,7 +99,8 @@ Result<void> load_model(EngineState& state, const ModelConfig& config,
     if (chosen.gpu_fallback_reason)
       state.gpu_fallback_reason = std::move(chosen.gpu_fallback_reason);
     SATCHEL_TRY_ASSIGN(state.model,
-                       Model::load(*state.backend, state.file, config, options.progress));
+                       Model::load(*state.backend, state.file, config,
+                                   {.stop = options.stop, .progress = options.progress}));
     return check_available(*state.backend, state.model->config());
   };
   const Result<void> loaded = load(options.backend);

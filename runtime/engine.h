@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct EngineOptions {
   std::string chat_template;  // "": detected from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;
+  std::stop_token stop;  // of loading the weights: STOPPED
 };
 
 class Model;

@@ -5,10 +5,12 @@
 //   threads as T
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "kernels/base/assert.h"
 
@@ -28,12 +30,19 @@ enum class ErrorKind {
   internal,       // an exception of a library, or a broken guarantee of ours
 };
 
+// A number that the message says in words, for programs: "least_limit_bytes".
+struct ErrorNumber {
+  const char* name = "";  // a literal
+  std::uint64_t value = 0;
+};
+
 // An error. `code` is stable and for programs ("MODEL_TRUNCATED"). `message` is for people: what
 // happened, to what, what was kept and what to do.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;
   std::string message;
+  std::vector<ErrorNumber> numbers = {};
 };
 
 template <class T>

@@ -39,11 +39,15 @@ Result<void> check_shape(const CacheShape& shape) {
 Result<void> check_bytes(const Arena& arena, const CacheShape& shape, const Recipe& recipe) {
   SATCHEL_TRY_ASSIGN(const CacheNeed least, cache_need(shape, recipe, kernels::kPageTokens));
   if (arena.free_bytes() >= least.total()) return {};
-  return Error{ErrorKind::out_of_memory, "MEMORY",
+  return Error{ErrorKind::out_of_memory,
+               "MEMORY",
                "A memory limit of " + size_text(arena.bytes()) + " with " +
                    size_text(arena.free_bytes()) +
                    " free is too small for this model: an empty chat and a short prompt take " +
-                   size_text(least.total()) + ". Raise the limit, or close other chats."};
+                   size_text(least.total()) + ". Raise the limit, or close other chats.",
+               {{"limit_bytes", arena.bytes()},
+                {"free_bytes", arena.free_bytes()},
+                {"needed_bytes", least.total()}}};
 }
 
 }  // namespace

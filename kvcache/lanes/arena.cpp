@@ -134,10 +134,12 @@ void Arena::remove_user(ExtentUser& user) {
 Result<void> Arena::set_limit(std::size_t bytes) {
   const std::size_t limit = rounded_down(bytes);
   if (limit < used_bytes())
-    return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+    return Error{ErrorKind::out_of_memory,
+                 "CACHE_FULL",
                  "The memory limit cannot be " + size_text(bytes) + ": " + size_text(used_bytes()) +
                      " are in use. Nothing was changed. Close a chat or choose a recipe that "
-                     "keeps less, then lower the limit."};
+                     "keeps less, then lower the limit.",
+                 {{"limit_bytes", bytes}, {"used_bytes", used_bytes()}}};
   if (limit > capacity_bytes())
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit cannot be " + size_text(bytes) + ": " +
@@ -151,11 +153,13 @@ Result<void> Arena::set_limit(std::size_t bytes) {
 Result<void> Arena::check_free(std::size_t bytes) const {
   if (bytes <= free_bytes()) return {};  // free_bytes() is a multiple of 256: so is it rounded up
   return Error{
-      ErrorKind::out_of_memory, "CACHE_FULL",
+      ErrorKind::out_of_memory,
+      "CACHE_FULL",
       "The memory limit of " + size_text(limit_) + " is reached: " + size_text(bytes) +
           " more are needed, " + size_text(free_bytes()) +
           " are free. Nothing was changed. Raise the limit, close a chat, or choose a recipe "
-          "that keeps less."};
+          "that keeps less.",
+      {{"limit_bytes", limit_}, {"free_bytes", free_bytes()}, {"needed_bytes", bytes}}};
 }
 
 void Arena::check_invariants() const {

@@ -67,14 +67,14 @@ struct Model::Run {
 };
 
 Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const GgufFile& file,
-                                           ModelConfig config, const ProgressFn& progress) {
+                                           ModelConfig config, const LoadOptions& options) {
   if (config.work_limits.n_tokens == 0) config.work_limits = backend.work_limits();
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   const Architecture* architecture = find_architecture(model->config_.architecture);
   SATCHEL_ASSERT(architecture != nullptr);
   model->graph_ = architecture->graph(backend, model->config_);
   const std::vector<TensorSpec> specs = model->graph_->tensors();
-  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, specs, progress));
+  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, specs, options));
   return model;
 }
 

@@ -77,7 +77,7 @@ class Model {
  public:
   // backend and file stay where they are and outlive the Model.
   static Result<std::unique_ptr<Model>> load(kernels::Backend& backend, const GgufFile& file,
-                                             ModelConfig config, const ProgressFn& progress);
+                                             ModelConfig config, const LoadOptions& options);
   Model(const Model&) = delete;
 
   const ModelConfig& config() const { return config_; }

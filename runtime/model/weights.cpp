@@ -30,8 +30,8 @@ std::span<const std::byte> wanted_bytes(const TensorSpec& spec, const GgufTensor
 class Loader {
  public:
   Loader(kernels::Backend& backend, const GgufFile& file, std::span<const TensorSpec> specs,
-         const ProgressFn& progress)
-      : backend_(backend), file_(file), specs_(specs), progress_(progress) {
+         const LoadOptions& options)
+      : backend_(backend), file_(file), specs_(specs), options_(options) {
     for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes.size();
   }
 
@@ -43,12 +43,16 @@ class Loader {
       if (found != nullptr) vectors += vector_bytes(spec);
     }
     SATCHEL_TRY_ASSIGN(out_.vectors, backend_.allocate(vectors));
-    for (const TensorSpec& spec : specs_) SATCHEL_TRY(one(spec));
+    for (const TensorSpec& spec : specs_) {
+      if (options_.stop.stop_requested())
+        return Error{ErrorKind::cancelled, "STOPPED", "Stopped. The model is not loaded."};
+      SATCHEL_TRY(one(spec));
+    }
     SATCHEL_TRY(refuse_the_rest());
     file_.let_go();  // what backends read where it lies comes back as it is read
     out_.bytes += out_.vectors.size();
     out_.owned_bytes += out_.vectors.size();
-    if (progress_) progress_({Phase::load_model, bytes_total_, bytes_total_});
+    if (options_.progress) options_.progress({Phase::load_model, bytes_total_, bytes_total_});
     return std::move(out_);
   }
 
@@ -75,7 +79,7 @@ class Loader {
     if (found == nullptr) return {};
     SATCHEL_TRY(spec.matrix != nullptr ? matrix(spec, *found) : vector(spec, *found));
     bytes_done_ += wanted_bytes(spec, *found).size();
-    if (progress_) progress_({Phase::load_model, bytes_done_, bytes_total_});
+    if (options_.progress) options_.progress({Phase::load_model, bytes_done_, bytes_total_});
     return {};
   }
 
@@ -127,7 +131,7 @@ class Loader {
   kernels::Backend& backend_;
   const GgufFile& file_;
   std::span<const TensorSpec> specs_;
-  const ProgressFn& progress_;
+  const LoadOptions& options_;
   Weights out_;
   std::size_t n_known_ = 0, vectors_at_ = 0, bytes_done_ = 0, bytes_total_ = 0;
 };
@@ -135,8 +139,8 @@ class Loader {
 }  // namespace
 
 Result<Weights> Weights::load(kernels::Backend& backend, const GgufFile& file,
-                              std::span<const TensorSpec> specs, const ProgressFn& progress) {
-  return Loader(backend, file, specs, progress).run();
+                              std::span<const TensorSpec> specs, const LoadOptions& options) {
+  return Loader(backend, file, specs, options).run();
 }
 
 }  // namespace satchel::runtime

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "kernels/contract/backend.h"
@@ -20,6 +21,12 @@
 
 namespace satchel::runtime {
 
+// How a file's weights are loaded. Stopped, that ends between two of them.
+struct LoadOptions {
+  std::stop_token stop = {};
+  ProgressFn progress = {};
+};
+
 struct Weights {
   std::vector<std::unique_ptr<kernels::Weight>> matrices;
   kernels::Buffer vectors;      // all of them
@@ -28,7 +35,7 @@ struct Weights {
 
   // Fills in what the specs point to, which the Weights must outlive.
   static Result<Weights> load(kernels::Backend& backend, const GgufFile& file,
-                              std::span<const TensorSpec> specs, const ProgressFn& progress);
+                              std::span<const TensorSpec> specs, const LoadOptions& options);
 };
 
 }  // namespace satchel::runtime

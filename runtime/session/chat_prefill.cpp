@@ -162,11 +162,13 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
   const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
   if (n_all > config.context && past_.beyond() == BeyondContext::ends)
     return Error{
-        ErrorKind::out_of_memory, "CONTEXT_FULL",
+        ErrorKind::out_of_memory,
+        "CONTEXT_FULL",
         "The chat has " + count_text(n_all) + " tokens, more than this model's context of " +
             count_text(config.context) +
             ". It is kept. Compact and Extreme go on beyond the context; or continue it with a "
-            "model that has a longer one, or start a new chat."};
+            "model that has a longer one, or start a new chat.",
+        {{"n_tokens", n_all}, {"n_context", config.context}}};
   ReadReport all;
   const std::span<const SessionMessage> messages = parts_.transcript.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {

@@ -230,12 +230,13 @@ Result<MemoryChange> MemoryChangePlanner::preview(const MemoryRequest& request,
 Error MemoryChangePlanner::limit_error(const MemoryRequest& request, std::size_t least) const {
   // As it was asked for: the arena rounds it down.
   const std::size_t limit = request.limit_bytes == 0 ? limit_of(request) : request.limit_bytes;
-  return {ErrorKind::invalid, "LIMIT",
+  return {ErrorKind::invalid,
+          "LIMIT",
           "A memory limit of " + size_text(limit) + " is too small for this chat of " +
               count_text(parts_.cache.n_tokens()) + " tokens: recipe \"" +
               (request.recipe ? *request.recipe : parts_.cache.recipe()).name() + "\" needs " +
-              size_text(least) +
-              ". Raise the limit, choose a smaller preset, or start a new chat."};
+              size_text(least) + ". Raise the limit, choose a smaller preset, or start a new chat.",
+          {{"limit_bytes", limit}, {"least_limit_bytes", least}}};
 }
 
 }  // namespace satchel::runtime

@@ -14,18 +14,22 @@ std::string needs_text(std::size_t n_needed) {
 }
 
 Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
-  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+  return Error{ErrorKind::out_of_memory,
+               "CONTEXT_FULL",
                needs_text(n_needed) + count_text(n_left) + " of the model's " +
                    count_text(n_context) +
                    " are left. Nothing was sent. Compact and Extreme go on beyond the context; "
-                   "or shorten it, or use a model with a longer context."};
+                   "or shorten it, or use a model with a longer context.",
+               {{"n_tokens", n_needed}, {"n_left", n_left}, {"n_context", n_context}}};
 }
 
 Error message_too_long(std::size_t n_needed, std::size_t n_most) {
-  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+  return Error{ErrorKind::out_of_memory,
+               "CONTEXT_FULL",
                needs_text(n_needed) + "this model can read " + count_text(n_most) +
                    " at once. Nothing was sent. Shorten it, or attach it as a document: that is "
-                   "read in parts."};
+                   "read in parts.",
+               {{"n_tokens", n_needed}, {"n_left", n_most}}};
 }
 
 StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tokens) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/gguf/reader.h"
 #include "runtime/tokenizer/detect_template.h"
 #include "runtime/tokenizer/turn_format.h"
 #include "runtime/tokenizer/utf8.h"
@@ -111,6 +112,15 @@ class TurnWriter {
 };
 
 }  // namespace
+
+Result<ChatTemplate> ChatTemplate::of(const GgufFile& file) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  std::string_view text;
+  if (file.has(kKey)) {
+    SATCHEL_TRY_ASSIGN(text, file.get_string(kKey));
+  }
+  return recognise(text);
+}
 
 Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
   if (jinja.empty()) return named(kPlain);

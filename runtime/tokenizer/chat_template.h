@@ -24,6 +24,7 @@
 
 namespace satchel::runtime {
 
+class GgufFile;
 struct TurnFormat;
 
 class ChatTemplate {
@@ -33,6 +34,8 @@ class ChatTemplate {
   // Detects the template from the text of tokenizer.chat_template. "" gives "plain", without
   // markers (base models).
   static Result<ChatTemplate> recognise(std::string_view jinja);
+  // That of a model's file.
+  static Result<ChatTemplate> of(const GgufFile& file);
   // By its name, as for --template. It has no default system text.
   static Result<ChatTemplate> named(std::string_view name);
   static std::vector<std::string_view> names();
