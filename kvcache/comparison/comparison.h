@@ -5,8 +5,7 @@
 
 namespace satchel::kvcache {
 
-// So that recipes can name them; once, before the first recipe is parsed. Errors of
-// register_stages().
+// So that recipes can name them; once. Errors of register_stages().
 Result<void> register_comparison_stages();
 
 }  // namespace satchel::kvcache

@@ -1,6 +1,7 @@
 #include "kvcache/stages/registry.h"
 
 #include <algorithm>
+#include <forward_list>
 #include <mutex>
 #include <tuple>
 
@@ -16,20 +17,18 @@ bool comes_before(const StageEntry* a, const StageEntry* b) {
 class Registry {
  public:
   Registry() {
-    for (const StageEntry& entry : library_stages()) add(entry);
+    Entries& entries = versions_.emplace_front();
+    for (const StageEntry& entry : library_stages()) add(entries, entry);
     alias_ = *find(StageKind::codec, "minikv2");
     alias_.name = "minikv";
-    add(alias_);
+    add(entries, alias_);
   }
 
   Result<void> register_all(std::span<const StageEntry> stages) {
     const std::scoped_lock lock(mutex_);
-    if (is_fixed_)
-      return refused("stages are registered before the first recipe is parsed or listed.");
     for (std::size_t i = 0; i < stages.size(); ++i) {
       const StageEntry& entry = stages[i];
-      if (entry.name.empty() || entry.make == nullptr)
-        return refused("a stage needs a name and a maker.");
+      if (entry.name.empty() || !entry.make) return refused("a stage needs a name and a maker.");
       const auto is_same = [&entry](const StageEntry& other) {
         return other.kind == entry.kind && other.name == entry.name;
       };
@@ -37,36 +36,38 @@ class Registry {
         return refused("there is a " + std::string(to_text(entry.kind)) + " \"" +
                        std::string(entry.name) + "\" already.");
     }
-    for (const StageEntry& entry : stages) add(entry);
+    Entries entries = versions_.front();
+    for (const StageEntry& entry : stages) add(entries, entry);
+    versions_.push_front(std::move(entries));
     return {};
   }
   std::span<const StageEntry* const> all() {
     const std::scoped_lock lock(mutex_);
-    is_fixed_ = true;
-    return entries_;
+    return versions_.front();
   }
 
  private:
+  using Entries = std::vector<const StageEntry*>;  // sorted
+
   static Error refused(const std::string& why) {
     return {ErrorKind::invalid, "STAGES", "The stages cannot be registered: " + why};
   }
-  void add(const StageEntry& entry) {
-    entries_.insert(std::ranges::upper_bound(entries_, &entry, comes_before), &entry);
+  static void add(Entries& entries, const StageEntry& entry) {
+    entries.insert(std::ranges::upper_bound(entries, &entry, comes_before), &entry);
   }
   const StageEntry* find(StageKind kind, std::string_view name) const {
-    for (const StageEntry* entry : entries_)
+    for (const StageEntry* entry : versions_.front())
       if (entry->kind == kind && entry->name == name) return entry;
     return nullptr;
   }
 
   std::mutex mutex_;
-  std::vector<const StageEntry*> entries_;  // sorted
-  StageEntry alias_;       // a second name, as old recipe files and saved chats write it
-  bool is_fixed_ = false;  // somebody has seen entries_
+  std::forward_list<Entries> versions_;  // the newest first; somebody may still read the others
+  StageEntry alias_;  // a second name, as old recipe files and saved chats write it
 };
 
 // The one table of a program. Recipes are plain values that are parsed anywhere, so it cannot be
-// handed to each of them; it never changes once it was read.
+// handed to each of them; it only grows.
 Registry& registry() {
   static Registry instance;
   return instance;
@@ -104,7 +105,7 @@ Error no_such_stage(StageKind kind, std::string_view name, std::string_view call
                         "the " + what +
                             " is one of Satchel's comparison stages, which this program does not "
                             "link. Link satchel_comparison and call register_comparison_stages() "
-                            "before the first recipe is parsed, or choose another.");
+                            "before, or choose another.");
   std::string known;
   for (const StageEntry* entry : all_stages())
     if (entry->kind == kind) known += (known.empty() ? "" : ", ") + std::string(entry->name);

@@ -1,8 +1,9 @@
 // The stages that a recipe can name: those of this library, and what a program registers beside
-// them before it parses its first recipe.
-//   threads  any; the list is fixed from the first recipe on
+// them.
+//   threads  any; what was found or listed stays as it is
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -14,15 +15,14 @@ struct StageEntry {
   StageKind kind;
   std::string_view name;    // as recipes write it: the file's name
   std::string_view source;  // paper, or "ours"
-  Result<std::unique_ptr<Stage>> (*make)(Params& params);
+  std::function<Result<std::unique_ptr<Stage>>(Params& params)> make;
 };
 std::span<const StageEntry* const> all_stages();                      // by kind, then by name
 const StageEntry* find_stage(StageKind kind, std::string_view name);  // nullptr: there is none
 
 // Adds stages of a program's own, or register_comparison_stages()'s. All of them or none.
 //   needs   entries and their names live as long as the program
-//   errors  invalid, STAGES: an entry without name or maker, a name that its kind has already, or a
-//           recipe was parsed before
+//   errors  invalid, STAGES: an entry without name or maker, or a name that its kind has already
 Result<void> register_stages(std::span<const StageEntry> stages);
 
 // A published stage that cannot work here. It is listed with the reason; recipes that use it are
