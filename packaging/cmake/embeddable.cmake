@@ -18,3 +18,37 @@ function(satchel_embeddable target name)
     LINK_DEPENDS ${script} LINKER_LANGUAGE CXX)
   satchel_strict(${target})
 endfunction()
+
+# satchel_embeddable_static(): libsatchel.a, which programs link as satchel::static: the same, with the store where that is
+# built, and with all that it is made of to be seen. Third-party libraries are the program's to link; SATCHEL_NEEDS has their
+# pkg-config names.
+function(satchel_embeddable_static)
+  set(needs libpcre2-8)
+  set(objects $<TARGET_OBJECTS:satchel_c_api>)
+  set(layers kernels kvcache runtime)
+  set(links satchel_pcre2)
+  if(TARGET satchel_storage)
+    list(APPEND needs libzstd)
+    list(APPEND objects $<TARGET_OBJECTS:satchel_store_c_api>)
+    list(APPEND layers storage)
+    list(APPEND links satchel_sqlite PkgConfig::ZSTD)
+    get_target_property(sqlite satchel_sqlite TYPE)
+    if(sqlite STREQUAL "STATIC_LIBRARY")  # one of our own
+      list(APPEND objects $<TARGET_OBJECTS:satchel_sqlite>)
+    else()
+      list(APPEND needs sqlite3)
+    endif()
+  endif()
+  foreach(layer IN LISTS layers)
+    list(APPEND objects $<TARGET_OBJECTS:satchel_${layer}>)
+  endforeach()
+  add_library(satchel_static STATIC ${objects})
+  add_library(satchel::static ALIAS satchel_static)
+  target_include_directories(satchel_static INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/c_api/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(satchel_static INTERFACE
+    Threads::Threads "$<BUILD_INTERFACE:${links}>" $<INSTALL_INTERFACE:PkgConfig::SATCHEL_NEEDS>)
+  set_target_properties(satchel_static PROPERTIES OUTPUT_NAME satchel EXPORT_NAME static LINKER_LANGUAGE CXX)
+  list(JOIN needs " " needs)
+  set(SATCHEL_NEEDS ${needs} PARENT_SCOPE)
+endfunction()
