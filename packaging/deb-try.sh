@@ -51,7 +51,7 @@ says '124$' sh -c 'QT_QPA_PLATFORM=offscreen timeout 5 satchel-desktop --store /
 says 'built' sh -c 'cd /root && cc -Wall -Werror resume.c -o resume $(pkg-config --cflags --libs satchel) && echo built'
 resume='cd /root && ./resume /usr/share/satchel/models/notes-mini-q8_0.gguf /root/store notes.txt'
 says 'rabbit' sh -c "$resume 'Which pet does Matteo Thorsen keep?' kill"
-says ' 0 read again' sh -c "$resume 'Which job does Quentin have?'"
+says ' 0 recomputed' sh -c "$resume 'Which job does Quentin have?'"
 
 say "removing"
 offline apt-get purge -yqq -o Dpkg::Use-Pty=0 '*satchel*' >/dev/null

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int32_t print_piece(void* user, const satchel_piece* piece) {
+static int32_t print_delta(void* user, const satchel_delta* delta) {
   (void)user;
-  if (!piece->is_thought) fwrite(piece->text, 1, piece->size, stdout);
+  if (!delta->is_thought) fwrite(delta->text, 1, delta->size, stdout);
   return fflush(stdout);
 }
 
@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
   satchel_listener listener = SATCHEL_INIT(satchel_listener);
   char line[4096];
   int failed = argc != 2 || satchel_runtime_create(NULL, &runtime, &error) ||
-               satchel_model_load(runtime, argv[1], NULL, NULL, NULL, &model, &error) ||
+               satchel_model_load(runtime, argv[1], NULL, NULL, &model, &error) ||
                satchel_session_create(model, NULL, NULL, &chat, &error);
-  listener.piece = print_piece;
+  listener.delta = print_delta;
   while (!failed && fgets(line, sizeof line, stdin)) {
     failed = satchel_send(chat, line, strcspn(line, "\n"), NULL, &listener, NULL, NULL, &error);
     putchar('\n');

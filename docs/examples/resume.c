@@ -28,10 +28,10 @@ static void read_document(satchel_session* chat, const char* path) {
   int32_t finished = 0;
   size_t size = read_file(path, text, sizeof text);
   check("append_document",
-        satchel_append_document(chat, path, text, size, NULL, NULL, NULL, &error), error);
-  while (!finished) check("idle", satchel_idle(chat, NULL, NULL, &finished, &error), error);
+        satchel_append_document(chat, path, text, size, NULL, NULL, &error), error);
+  while (!finished) check("idle", satchel_idle(chat, NULL, &finished, &error), error);
   check("cache_stats", satchel_cache_stats(chat, &stats, &error), error);
-  printf("read %llu tokens: %llu bytes, uncompressed %llu\n", (unsigned long long)stats.n_read,
+  printf("prefilled %llu tokens: %llu bytes, uncompressed %llu\n", (unsigned long long)stats.n_prefilled,
          (unsigned long long)stats.bytes, (unsigned long long)stats.fp16_bytes);
 }
 
@@ -45,19 +45,19 @@ int main(int argc, char** argv) {
   satchel_store_options in_folder = SATCHEL_INIT(satchel_store_options);
   satchel_model_options with_store = SATCHEL_INIT(satchel_model_options);
   satchel_session_options compact = SATCHEL_INIT(satchel_session_options);
-  satchel_resume resumed = SATCHEL_INIT(satchel_resume);
+  satchel_resume_report resumed = SATCHEL_INIT(satchel_resume_report);
   if (argc < 5) return fprintf(stderr, "resume MODEL FOLDER DOCUMENT QUESTION [kill]\n"), 2;
 
   check("runtime", satchel_runtime_create(NULL, &runtime, &error), error);
   in_folder.folder = argv[2];
   check("store", satchel_store_open(runtime, &in_folder, &store, &error), error);
   with_store.store = store;
-  check("model", satchel_model_load(runtime, argv[1], &with_store, NULL, NULL, &model, &error),
+  check("model", satchel_model_load(runtime, argv[1], &with_store, NULL, &model, &error),
         error);
 
-  if (satchel_session_open(model, "notes", NULL, &resumed, &chat, &error) == SATCHEL_OK) {
-    printf("resumed %llu tokens, %llu read again, in %.0f ms\n",
-           (unsigned long long)resumed.n_reused, (unsigned long long)resumed.n_reread, resumed.ms);
+  if (satchel_session_open(model, "notes", NULL, NULL, &resumed, &chat, &error) == SATCHEL_OK) {
+    printf("resumed %llu tokens, %llu recomputed, in %.0f ms\n",
+           (unsigned long long)resumed.n_reused, (unsigned long long)resumed.n_recomputed, resumed.ms);
   } else {
     satchel_error_free(error);
     error = NULL;

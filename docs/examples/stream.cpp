@@ -17,15 +17,15 @@ int main(int argc, char** argv) try {
   const satchel::Model model(runtime, argv[1]);
   satchel::Session chat = model.chat();
   std::size_t left = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : std::string::npos;
-  const auto print = [&](std::string_view piece, bool is_thought) {
+  const auto print = [&](std::string_view delta, bool is_thought) {
     if (is_thought) return true;
-    std::cout << piece << std::flush;
-    left -= std::min(left, piece.size());
+    std::cout << delta << std::flush;
+    left -= std::min(left, delta.size());
     return left > 0;
   };
   const satchel_result result = chat.send(argv[2], print).result;
   std::cout << (result.finish == SATCHEL_STOPPED ? " (stopped)" : "") << '\n'
-            << result.n_read << " tokens read, " << result.n_answer << " answered\n";
+            << result.n_prefilled << " tokens prefilled, " << result.n_answer << " answered\n";
   return 0;
 } catch (const satchel::Error& error) {
   std::cerr << error.what() << " [" << error.code() << "]\n";

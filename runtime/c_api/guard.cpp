@@ -2,8 +2,22 @@
 
 namespace satchel::c_api {
 
+namespace {
+
+// The names are ours: nothing in them is to be escaped.
+std::string detail_of(const Error& error) {
+  std::string json;
+  for (const ErrorNumber& number : error.numbers)
+    json += (json.empty() ? "\"" : ",\"") + std::string(number.name) +
+            "\":" + std::to_string(number.value);
+  return "{" + json + "}";
+}
+
+}  // namespace
+
 int32_t class_of(const Error& error) {
-  if (error.code == "SESSION_BUSY" || error.code == "NESTED_CALL") return SATCHEL_BUSY;
+  if (error.code == "SESSION_BUSY" || error.code == "NESTED_CALL" || error.code == "CHAT_OPEN")
+    return SATCHEL_BUSY;
   switch (error.kind) {
     case ErrorKind::invalid:
       return SATCHEL_INVALID;
@@ -29,7 +43,9 @@ int32_t class_of(const Error& error) {
 
 int32_t fail(Error error, satchel_error** err) {
   const int32_t kind = class_of(error);
-  if (err != nullptr) *err = new (std::nothrow) satchel_error{std::move(error)};
+  if (err == nullptr) return kind;
+  std::string detail = detail_of(error);
+  *err = new (std::nothrow) satchel_error{std::move(error), std::move(detail)};
   return kind;
 }
 
@@ -84,6 +100,9 @@ const char* satchel_error_code(const satchel_error* error) {
 }
 const char* satchel_error_message(const satchel_error* error) {
   return error == nullptr ? "" : error->error.message.c_str();
+}
+const char* satchel_error_detail(const satchel_error* error) {
+  return error == nullptr ? "{}" : error->detail.c_str();
 }
 void satchel_error_free(satchel_error* error) {
   delete error;

@@ -15,6 +15,7 @@
 
 struct satchel_error {
   satchel::Error error;
+  std::string detail;
 };
 struct satchel_buffer {
   std::string bytes;

@@ -37,10 +37,57 @@ static_assert(is(runtime::Thinking::automatic, SATCHEL_THINKING_AUTO) &&
 static_assert(is(LogLevel::debug, SATCHEL_LOG_DEBUG) && is(LogLevel::info, SATCHEL_LOG_INFO) &&
               is(LogLevel::warning, SATCHEL_LOG_WARNING) && is(LogLevel::error, SATCHEL_LOG_ERROR));
 
+namespace {
+
+int32_t phase_of(runtime::Phase phase) {
+  switch (phase) {
+    case runtime::Phase::load_model:
+      return SATCHEL_PHASE_LOAD;
+    case runtime::Phase::read_prompt:
+    case runtime::Phase::generate:
+      return SATCHEL_PHASE_PREFILL;
+    case runtime::Phase::measure_fidelity:
+      return SATCHEL_PHASE_MEASURE;
+    case runtime::Phase::pack:
+      return SATCHEL_PHASE_PACK;
+    case runtime::Phase::profile:
+      return SATCHEL_PHASE_PROFILE;
+    case runtime::Phase::ask_parts:
+      return SATCHEL_PHASE_PARTS;
+  }
+  return SATCHEL_PHASE_PREFILL;
+}
+
+}  // namespace
+
+ChatCall Listener::call() {
+  return {.stop = stop_.get_token(),
+          .sink = [this](ChatHandle, const ChatEvent& event) { hear(event); }};
+}
+
+void Listener::stop_unless(int32_t answer) {
+  if (answer != 0) stop_.request_stop();
+}
+
+void Listener::hear(const ChatEvent& event) {
+  if (const auto* now = std::get_if<runtime::Progress>(&event)) {
+    if (functions_.progress != nullptr)
+      stop_unless(
+          functions_.progress(functions_.user, phase_of(now->phase), now->done, now->total));
+  } else if (const auto* said = std::get_if<runtime::AnswerDelta>(&event)) {
+    if (functions_.delta == nullptr) return;
+    const satchel_delta delta = {.struct_size = sizeof(satchel_delta),
+                                 .is_thought = said->is_thought,
+                                 .text = said->text.data(),
+                                 .size = said->text.size()};
+    stop_unless(functions_.delta(functions_.user, &delta));
+  }
+}
+
 SessionCall::SessionCall(Session& session, const satchel_listener& listener)
     : session_(session), listener_(listener) {
   const std::scoped_lock lock(session_.mutex);
-  session_.stop = stop_;
+  session_.stop = listener_.stop();
   session_.told.resumed.reset();
 }
 
@@ -53,45 +100,21 @@ SessionCall::~SessionCall() {
 }
 
 Result<std::unique_ptr<SessionCall>> SessionCall::begin(satchel_session* session,
-                                                        const satchel_listener& listener) {
+                                                        const satchel_listener* listener) {
   if (session == nullptr) return missing("session");
+  SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
   if (session->shared->is_busy.exchange(true)) return session_busy();
-  return std::make_unique<SessionCall>(*session->shared, listener);
-}
-
-Result<std::unique_ptr<SessionCall>> SessionCall::begin(satchel_session* session,
-                                                        satchel_progress_fn progress, void* user) {
-  satchel_listener listener = {};
-  listener.progress = progress;
-  listener.user = user;
-  return begin(session, listener);
+  return std::make_unique<SessionCall>(*session->shared, functions);
 }
 
 ChatCall SessionCall::call() {
-  return {.stop = stop_.get_token(),
-          .sink = [this](ChatHandle, const ChatEvent& event) { hear(event); }};
-}
-
-void SessionCall::stop_unless(int32_t answer) {
-  if (answer != 0) stop_.request_stop();
-}
-
-void SessionCall::hear(const ChatEvent& event) {
-  {
-    const std::scoped_lock lock(session_.mutex);
-    session_.told.hear(event);
-  }
-  if (const auto* now = std::get_if<runtime::Progress>(&event)) {
-    if (listener_.progress != nullptr)
-      stop_unless(listener_.progress(listener_.user, phase_of(now->phase), now->done, now->total));
-  } else if (const auto* delta = std::get_if<runtime::AnswerDelta>(&event)) {
-    if (listener_.piece == nullptr) return;
-    const satchel_piece piece = {.struct_size = sizeof(satchel_piece),
-                                 .is_thought = delta->is_thought,
-                                 .text = delta->text.data(),
-                                 .size = delta->text.size()};
-    stop_unless(listener_.piece(listener_.user, &piece));
-  }
+  return {.stop = listener_.stop().get_token(), .sink = [this](ChatHandle, const ChatEvent& event) {
+            {
+              const std::scoped_lock lock(session_.mutex);
+              session_.told.hear(event);
+            }
+            listener_.hear(event);
+          }};
 }
 
 void Told::hear(const ChatEvent& event) {
@@ -100,37 +123,9 @@ void Told::hear(const ChatEvent& event) {
   if (const auto* report = std::get_if<runtime::ResumeReport>(&event)) resumed = *report;
 }
 
-ChatCall call_with(satchel_progress_fn progress, void* user) {
-  if (progress == nullptr) return {};
-  const auto stop = std::make_shared<std::stop_source>();
-  return {.stop = stop->get_token(),
-          .sink = [stop, progress, user](ChatHandle, const ChatEvent& event) {
-            const auto* now = std::get_if<runtime::Progress>(&event);
-            if (now != nullptr && progress(user, phase_of(now->phase), now->done, now->total) != 0)
-              stop->request_stop();
-          }};
-}
+namespace {
 
-int32_t phase_of(runtime::Phase phase) {
-  switch (phase) {
-    case runtime::Phase::load_model:
-      return SATCHEL_PHASE_LOAD;
-    case runtime::Phase::read_prompt:
-    case runtime::Phase::generate:
-      return SATCHEL_PHASE_READ;
-    case runtime::Phase::measure_fidelity:
-      return SATCHEL_PHASE_MEASURE;
-    case runtime::Phase::pack:
-      return SATCHEL_PHASE_PACK;
-    case runtime::Phase::profile:
-      return SATCHEL_PHASE_PROFILE;
-    case runtime::Phase::ask_parts:
-      return SATCHEL_PHASE_PARTS;
-  }
-  return SATCHEL_PHASE_READ;
-}
-
-Result<kvcache::Recipe> recipe_of(const char* recipe) {
+Result<kvcache::Recipe> named_recipe(const char* recipe) {
   const std::string_view given = recipe == nullptr ? "full" : recipe;
   const std::size_t first = given.find_first_not_of(" \t\r\n");
   if (first != given.npos && given[first] == '{') return kvcache::Recipe::parse(given);
@@ -138,6 +133,26 @@ Result<kvcache::Recipe> recipe_of(const char* recipe) {
     return Error{ErrorKind::not_found, "RECIPE",
                  "\"" + std::string(given) + "\" looks like a file. Give its JSON, or a name."};
   return runtime::resolve_recipe(given);
+}
+
+}  // namespace
+
+Result<kvcache::Recipe> recipe_of(const char* recipe, double keep) {
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe named, named_recipe(recipe));
+  if (keep == 0) return named;
+  return named.with_keep(keep);
+}
+
+void give_resume(satchel_resume_report* out, const runtime::ResumeReport& report) {
+  give(out, {.struct_size = 0,
+             .outcome = static_cast<int32_t>(report.outcome),
+             .n_tokens = report.n_chat_tokens,
+             .n_reused = report.n_reused,
+             .n_recomputed = report.n_reread,
+             .bytes_read = report.bytes_read,
+             .ms = report.ms,
+             .too_long = report.too_long,
+             .reserved = 0});
 }
 
 }  // namespace satchel::c_api

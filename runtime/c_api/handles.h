@@ -54,15 +54,30 @@ struct Session {
   Told told = {};
 };
 
+// The host's functions on the events of one call, which they may stop.
+class Listener {
+ public:
+  explicit Listener(const satchel_listener& functions) : functions_(functions) {}
+  Listener(Listener&&) = delete;
+
+  void hear(const runtime::ChatEvent& event);
+  const std::stop_source& stop() const { return stop_; }
+  runtime::ChatCall call();
+
+ private:
+  void stop_unless(int32_t answer);
+
+  const satchel_listener functions_;
+  std::stop_source stop_;
+};
+
 // A call that runs on a session: nobody else's does, cancel() reaches it, and its events come to
 // the host.
 class SessionCall {
  public:
   //   errors  SESSION_BUSY
   static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session,
-                                                    const satchel_listener& listener = {});
-  static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session,
-                                                    satchel_progress_fn progress, void* user);
+                                                    const satchel_listener* listener = nullptr);
   SessionCall(Session& session, const satchel_listener& listener);
   SessionCall(SessionCall&&) = delete;
   ~SessionCall();
@@ -70,22 +85,17 @@ class SessionCall {
   runtime::ChatService& service() { return session_.model->service; }
   runtime::ChatHandle chat() const { return session_.chat; }
   runtime::ChatCall call();
+  const std::stop_source& stop() const { return listener_.stop(); }
   Session& session() { return session_; }
 
  private:
-  void hear(const runtime::ChatEvent& event);
-  void stop_unless(int32_t answer);
-
   Session& session_;
-  const satchel_listener listener_;
-  std::stop_source stop_;
+  Listener listener_;
 };
 
-// A host's progress function on the events of a call without a session.
-runtime::ChatCall call_with(satchel_progress_fn progress, void* user);
-int32_t phase_of(runtime::Phase phase);
-// A preset's or recipe's name, or its JSON.
-Result<kvcache::Recipe> recipe_of(const char* recipe);
+void give_resume(satchel_resume_report* out, const runtime::ResumeReport& report);
+// A preset's or recipe's name, or its JSON; NULL: "full". keep 0: the recipe's own share.
+Result<kvcache::Recipe> recipe_of(const char* recipe, double keep = 0);
 
 }  // namespace satchel::c_api
 

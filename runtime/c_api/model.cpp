@@ -1,7 +1,6 @@
 // Runtimes and models.
-#include <nlohmann/json.hpp>
-
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/json.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::c_api {
@@ -50,13 +49,15 @@ runtime::EngineOptions engine_options(const Runtime& runtime, const satchel_mode
 }
 
 Result<std::shared_ptr<Model>> loaded(const satchel_runtime& runtime, const char* path,
-                                      const satchel_model_options& options,
-                                      const runtime::ChatCall& call) {
+                                      const satchel_model_options& options, Listener& listener) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<runtime::ChatStore> store, borrowed(options.store));
-  std::shared_ptr<Model> model(new Model{
-      .runtime = runtime.shared,
-      .service = runtime::ChatService(std::move(store), engine_options(*runtime.shared, options))});
-  SATCHEL_TRY_ASSIGN(const runtime::ModelFacts facts, model->service.open_model(path, call));
+  runtime::EngineOptions of_engine = engine_options(*runtime.shared, options);
+  of_engine.stop = listener.stop().get_token();
+  std::shared_ptr<Model> model(
+      new Model{.runtime = runtime.shared,
+                .service = runtime::ChatService(std::move(store), std::move(of_engine))});
+  SATCHEL_TRY_ASSIGN(const runtime::ModelFacts facts,
+                     model->service.open_model(path, listener.call()));
   model->device = facts.device;
   return model;
 }
@@ -101,16 +102,17 @@ void satchel_runtime_free(satchel_runtime* runtime) {
 }
 
 int32_t satchel_model_load(satchel_runtime* runtime, const char* path,
-                           const satchel_model_options* options, satchel_progress_fn progress,
-                           void* user, satchel_model** model, satchel_error** err) {
+                           const satchel_model_options* options, const satchel_listener* listener,
+                           satchel_model** model, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     if (model == nullptr) return missing("model");
     *model = nullptr;
     if (runtime == nullptr) return missing("runtime");
     if (path == nullptr) return missing("path");
     SATCHEL_TRY_ASSIGN(const satchel_model_options given, taken(options));
-    SATCHEL_TRY_ASSIGN(std::shared_ptr<Model> made,
-                       loaded(*runtime, path, given, call_with(progress, user)));
+    SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
+    Listener heard(functions);
+    SATCHEL_TRY_ASSIGN(std::shared_ptr<Model> made, loaded(*runtime, path, given, heard));
     *model = new satchel_model{std::move(made)};
     return {};
   });
@@ -202,7 +204,7 @@ int32_t satchel_estimate_memory(satchel_model* model, const char* recipe, uint64
                       .weight_bytes = found.weight_bytes,
                       .cache_bytes = found.cache_bytes,
                       .expected_bytes = found.expected_bytes,
-                      .scratch_bytes = found.scratch_bytes,
+                      .workspace_bytes = found.scratch_bytes,
                       .limit_bytes = found.budget_bytes,
                       .least_limit_bytes = least,
                       .fp16_bytes = found.fp16_bytes,
@@ -227,7 +229,7 @@ int32_t satchel_recipes(satchel_buffer** json, satchel_error** err) {
       SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, kvcache::Recipe::builtin(builtin.name));
       all.push_back(described(recipe, builtin.name));
     }
-    give_text(json, all.dump());
+    give_json(json, all);
     return {};
   });
 }

@@ -1,8 +1,8 @@
 // Sessions: opened, forked, listed, removed.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/json.h"
 
 namespace satchel::c_api {
 namespace {
@@ -28,14 +28,8 @@ Result<std::optional<BeyondContext>> beyond_of(std::uint32_t beyond) {
                                                      : BeyondContext::episodes);
 }
 
-Result<kvcache::Recipe> recipe_of(const satchel_session_options& options) {
-  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, c_api::recipe_of(options.recipe));
-  if (options.keep == 0) return recipe;
-  return recipe.with_keep(options.keep);
-}
-
 Result<ChatStart> start_of(const char* name, const satchel_session_options& options) {
-  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, recipe_of(options));
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, recipe_of(options.recipe, options.keep));
   ChatStart start{.memory = {std::move(recipe), options.limit_bytes}};
   if (name != nullptr) start.name = name;
   if (options.system != nullptr) start.system = options.system;
@@ -58,7 +52,7 @@ Result<runtime::OpenOptions> reopening(const satchel_session_options& options) {
   out.limit_bytes = options.limit_bytes;
   SATCHEL_TRY_ASSIGN(out.thinking, thinking_of(options.thinking));
   if (options.recipe != nullptr) {
-    SATCHEL_TRY_ASSIGN(out.recipe, recipe_of(options));
+    SATCHEL_TRY_ASSIGN(out.recipe, recipe_of(options.recipe, options.keep));
   }
   return out;
 }
@@ -70,18 +64,6 @@ Result<runtime::Chat> chat_named(runtime::ChatService& service, const char* name
   if (found != chats.end()) return *found;
   return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
                "There is no chat \"" + std::string(name) + "\" in this store."};
-}
-
-void give_resume(satchel_resume* out, const runtime::ResumeReport& report) {
-  give(out, {.struct_size = 0,
-             .outcome = static_cast<int32_t>(report.outcome),
-             .n_tokens = report.n_chat_tokens,
-             .n_reused = report.n_reused,
-             .n_reread = report.n_reread,
-             .bytes_read = report.bytes_read,
-             .ms = report.ms,
-             .too_long = report.too_long,
-             .reserved = 0});
 }
 
 satchel_session* made(const std::shared_ptr<Model>& model, ChatHandle chat) {
@@ -144,7 +126,8 @@ int32_t satchel_session_create(satchel_model* model, const char* name,
 }
 
 int32_t satchel_session_open(satchel_model* model, const char* name,
-                             const satchel_session_options* options, satchel_resume* report,
+                             const satchel_session_options* options,
+                             const satchel_listener* listener, satchel_resume_report* report,
                              satchel_session** session, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     if (session == nullptr) return missing("session");
@@ -153,11 +136,16 @@ int32_t satchel_session_open(satchel_model* model, const char* name,
     SATCHEL_TRY(clear(report));
     SATCHEL_TRY_ASSIGN(const satchel_session_options given, taken(options));
     SATCHEL_TRY_ASSIGN(const runtime::OpenOptions reopen, reopening(given));
+    SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
     runtime::ChatService& service = model->shared->service;
     SATCHEL_TRY_ASSIGN(const runtime::Chat chat, chat_named(service, name));
     Told told;
-    const runtime::ChatCall call{
-        .stop = {}, .sink = [&](ChatHandle, const runtime::ChatEvent& event) { told.hear(event); }};
+    Listener heard(functions);
+    const runtime::ChatCall call{.stop = heard.stop().get_token(),
+                                 .sink = [&](ChatHandle, const runtime::ChatEvent& event) {
+                                   told.hear(event);
+                                   heard.hear(event);
+                                 }};
     SATCHEL_TRY_ASSIGN(const runtime::OpenReport opened, service.open(chat.id, reopen, call));
     const auto out = std::make_shared<Session>(model->shared, opened.chat);
     out->told = told;
@@ -206,7 +194,7 @@ int32_t satchel_chats(satchel_model* model, satchel_buffer** json, satchel_error
                      {"messages", chat.n_messages},
                      {"tokens", chat.n_tokens},
                      {"used_ms", chat.used_ms}});
-    give_text(json, all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    give_json(json, all);
     return {};
   });
 }
@@ -216,8 +204,10 @@ int32_t satchel_chat_remove(satchel_model* model, const char* name, satchel_erro
     if (model == nullptr) return missing("model");
     runtime::ChatService& service = model->shared->service;
     SATCHEL_TRY_ASSIGN(const runtime::Chat chat, chat_named(service, name));
-    SATCHEL_TRY(service.remove(chat.id));
-    return {};
+    return service.look([&]() -> Result<void> {
+      if (service.handle_of(chat.id)) return runtime::chat_is_open();
+      return service.store()->library().remove_chat(chat.id);
+    });
   });
 }
 
@@ -249,7 +239,7 @@ int32_t satchel_messages(satchel_session* session, satchel_buffer** json, satche
       }
       return {};
     }));
-    give_text(json, all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    give_json(json, all);
     return {};
   });
 }

@@ -1,8 +1,9 @@
 // What is said in a session: messages and documents, and the answers to them.
+#include "runtime/c_api/talk.h"
+
 #include <algorithm>
 #include <vector>
 
-#include "runtime/c_api/handles.h"
 #include "runtime/grammar/gbnf.h"
 #include "runtime/grammar/json_schema.h"
 
@@ -32,49 +33,31 @@ Result<std::shared_ptr<const runtime::Grammar>> grammar_of(const satchel_samplin
       std::make_shared<runtime::Grammar>(std::move(made)));
 }
 
-Result<runtime::Sampling> sampling_of(const satchel_sampling* given) {
-  SATCHEL_TRY_ASSIGN(const satchel_sampling in, taken(given));
-  runtime::Sampling out;
-  out.temperature = in.temperature;
-  out.top_k = in.top_k == SATCHEL_OFF ? 0 : or_default<std::size_t>(in.top_k, out.top_k);
-  out.top_p = or_default(in.top_p, out.top_p);
-  out.min_p = in.min_p < 0 ? 0 : or_default(in.min_p, out.min_p);
-  out.repetition_penalty = or_default(in.repetition_penalty, out.repetition_penalty);
-  out.seed = in.seed;
-  out.n_tokens_max = in.n_tokens_max == SATCHEL_OFF
-                         ? 0
-                         : or_default<std::size_t>(in.n_tokens_max, out.n_tokens_max);
-  out.ends_loops = in.allow_loops == 0;
-  SATCHEL_TRY(check(out));
-  SATCHEL_TRY_ASSIGN(out.grammar, grammar_of(in));
-  return out;
+// Tokens of the chat that no cache has seen, and those of parts that were left.
+Result<std::size_t> unread_of(SessionCall& call) {
+  runtime::ChatService& service = call.service();
+  std::size_t n = 0;
+  SATCHEL_TRY(service.look([&]() -> Result<void> {
+    const runtime::Session* session = service.session(call.chat());
+    if (session == nullptr) return {};
+    n = session->tokens().size() - session->n_read();
+    for (const runtime::Episode& episode : session->episodes())
+      if (episode.is_unread) n += episode.n_tokens;
+    return {};
+  }));
+  return n;
 }
 
-void give_read(satchel_read* out, const runtime::ReadReport& report) {
+Result<void> give_prefilled(satchel_prefill_report* out, const runtime::ReadReport& report,
+                            SessionCall& call) {
+  SATCHEL_TRY_ASSIGN(const std::size_t n_unread, unread_of(call));
   give(out, {.struct_size = 0,
              .compressed = report.compressed,
              .n_tokens = report.n_tokens,
+             .n_unread = n_unread,
              .n_evicted = report.n_evicted,
              .ms = report.ms});
-}
-
-void give_result(satchel_result* out, const GenerateReport& report, Session& session) {
-  const std::scoped_lock lock(session.mutex);
-  const std::optional<runtime::ResumeReport>& resumed = session.told.resumed;
-  const std::size_t n_read = report.read.n_tokens + (resumed ? resumed->n_reread : 0);
-  const std::size_t n_new = std::min(n_read, report.n_prompt);
-  give(out, {.struct_size = 0,
-             .finish = static_cast<int32_t>(report.finish),
-             .answer_id = report.answer.value,
-             .n_prompt = report.n_prompt,
-             .n_reused = report.n_prompt - n_new,
-             .n_read = n_new,
-             .n_thought = report.thoughts.n_tokens,
-             .n_answer = report.n_tokens,
-             .read_ms = report.read.ms,
-             .answer_ms = report.ms,
-             .reread_outcome = resumed ? static_cast<int32_t>(resumed->outcome) : 0,
-             .n_parts = static_cast<uint32_t>(report.episodes.n_all)});
+  return {};
 }
 
 struct Asked {
@@ -90,10 +73,9 @@ Result<void> answered(satchel_session* session, const Asked& asked, const Ask& a
   if (asked.text != nullptr) *asked.text = nullptr;
   SATCHEL_TRY(clear(asked.result));
   SATCHEL_TRY_ASSIGN(const runtime::Sampling sampling, sampling_of(asked.sampling));
-  SATCHEL_TRY_ASSIGN(const satchel_listener heard, taken(asked.listener));
-  SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, heard));
+  SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, asked.listener));
   SATCHEL_TRY_ASSIGN(GenerateReport report, ask(*call, sampling));
-  give_result(asked.result, report, call->session());
+  give(asked.result, result_of(report, call->session()));
   give_text(asked.text, std::move(report.text));
   return {};
 }
@@ -117,6 +99,53 @@ Result<std::vector<MessageText>> messages_of(const satchel_message* messages, st
 }
 
 }  // namespace
+
+Result<runtime::Sampling> sampling_of(const satchel_sampling* given) {
+  SATCHEL_TRY_ASSIGN(const satchel_sampling in, taken(given));
+  runtime::Sampling out;
+  out.temperature = in.temperature;
+  out.top_k = in.top_k == SATCHEL_OFF ? 0 : or_default<std::size_t>(in.top_k, out.top_k);
+  out.top_p = or_default(in.top_p, out.top_p);
+  out.min_p = in.min_p < 0 ? 0 : or_default(in.min_p, out.min_p);
+  out.repetition_penalty = or_default(in.repetition_penalty, out.repetition_penalty);
+  out.seed = in.seed;
+  out.n_tokens_max = in.n_tokens_max == SATCHEL_OFF
+                         ? 0
+                         : or_default<std::size_t>(in.n_tokens_max, out.n_tokens_max);
+  out.ends_loops = in.allow_loops == 0;
+  SATCHEL_TRY(check(out));
+  SATCHEL_TRY_ASSIGN(out.grammar, grammar_of(in));
+  return out;
+}
+
+Result<GenerateReport> ask(SessionCall& call, std::optional<std::string_view> message,
+                           const runtime::Sampling& sampling) {
+  runtime::ChatService& service = call.service();
+  return message ? service.send(call.chat(), *message, sampling, call.call())
+                 : service.answer(call.chat(), sampling, call.call());
+}
+
+satchel_result result_of(const GenerateReport& report, Session& session) {
+  const std::scoped_lock lock(session.mutex);
+  const std::optional<runtime::ResumeReport>& resumed = session.told.resumed;
+  const std::size_t n_read = report.read.n_tokens + (resumed ? resumed->n_reread : 0);
+  const std::size_t n_new = std::min(n_read, report.n_prompt);
+  return {.struct_size = sizeof(satchel_result),
+          .finish = static_cast<int32_t>(report.finish),
+          .answer_id = report.answer.value,
+          .n_prompt = report.n_prompt,
+          .n_reused = report.n_prompt - n_new,
+          .n_prefilled = n_new,
+          .n_thought = report.thoughts.n_tokens,
+          .n_answer = report.n_tokens,
+          .prefill_ms = report.read.ms,
+          .decode_ms = report.ms,
+          .resume_outcome = resumed ? static_cast<int32_t>(resumed->outcome) : 0,
+          .n_parts = static_cast<uint32_t>(report.episodes.n_all),
+          .n_parts_unread = static_cast<uint32_t>(report.episodes.n_unread),
+          .reserved = 0};
+}
+
 }  // namespace satchel::c_api
 
 using namespace satchel;
@@ -136,30 +165,28 @@ int32_t satchel_append(satchel_session* session, const satchel_message* messages
 }
 
 int32_t satchel_append_document(satchel_session* session, const char* title, const char* text,
-                                size_t size, satchel_progress_fn progress, void* user,
-                                satchel_read* report, satchel_error** err) {
+                                size_t size, const satchel_listener* listener,
+                                satchel_prefill_report* report, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(report));
     SATCHEL_TRY_ASSIGN(const std::string_view given, text_of(text, size, "text"));
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, listener));
     SATCHEL_TRY_ASSIGN(
         const runtime::ReadReport read,
         call->service().attach(
             call->chat(), {.title = title == nullptr ? "" : title, .text = given}, call->call()));
-    give_read(report, read);
-    return {};
+    return give_prefilled(report, read, *call);
   });
 }
 
-int32_t satchel_prewarm(satchel_session* session, satchel_progress_fn progress, void* user,
-                        satchel_read* report, satchel_error** err) {
+int32_t satchel_prefill(satchel_session* session, const satchel_listener* listener,
+                        satchel_prefill_report* report, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(report));
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, listener));
     SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
                        call->service().read(call->chat(), call->call()));
-    give_read(report, read);
-    return {};
+    return give_prefilled(report, read, *call);
   });
 }
 
@@ -171,7 +198,7 @@ int32_t satchel_send(satchel_session* session, const char* message, size_t size,
                     [&](SessionCall& call, const runtime::Sampling& how) -> Result<GenerateReport> {
                       SATCHEL_TRY_ASSIGN(const std::string_view said,
                                          text_of(message, size, "message"));
-                      return call.service().send(call.chat(), said, how, call.call());
+                      return ask(call, said, how);
                     });
   });
 }
@@ -182,7 +209,7 @@ int32_t satchel_answer(satchel_session* session, const satchel_sampling* samplin
   return guard(err, [&]() -> Result<void> {
     return answered(session, {sampling, listener, result, text},
                     [&](SessionCall& call, const runtime::Sampling& how) {
-                      return call.service().answer(call.chat(), how, call.call());
+                      return ask(call, std::nullopt, how);
                     });
   });
 }
@@ -197,6 +224,24 @@ int32_t satchel_ask_all(satchel_session* session, const char* question, size_t s
                                          text_of(question, size, "question"));
                       return call.service().ask_all(call.chat(), said, how, call.call());
                     });
+  });
+}
+
+int32_t satchel_use_cpu(satchel_session* session, const satchel_sampling* sampling,
+                        const satchel_listener* listener, satchel_resume_report* report,
+                        satchel_result* result, satchel_buffer** text, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (text != nullptr) *text = nullptr;
+    SATCHEL_TRY(clear(report));
+    SATCHEL_TRY(clear(result));
+    SATCHEL_TRY_ASSIGN(const runtime::Sampling how, sampling_of(sampling));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, listener));
+    SATCHEL_TRY_ASSIGN(runtime::CpuMove move,
+                       call->service().use_cpu(call->chat(), how, call->call()));
+    if (move.resumed) give_resume(report, *move.resumed);
+    if (move.answer) give(result, result_of(*move.answer, call->session()));
+    give_text(text, move.answer ? std::move(move.answer->text) : std::string());
+    return {};
   });
 }
 

@@ -161,6 +161,7 @@ class ChatService {
   // For a front end with one thread, between its calls; nullptr: there is none (any more).
   const OpenChat* chat(ChatHandle chat) const;
   Session* session(ChatHandle chat) const;
+  std::optional<ChatHandle> handle_of(ChatId chat) const;  // nothing: it is not open
   Engine* engine() const { return model_.engine(); }
   ChatStore* store() const { return store_.get(); }
   bool cpu_would_help(const Error& error) const;  // whether use_cpu() goes on after it
@@ -199,8 +200,6 @@ class ChatService {
   Result<ChatLibrary*> library();
   Result<OpenChat*> find(ChatHandle chat);
   Result<OpenChat::Host> host();
-  std::optional<ChatHandle> handle_of(ChatId chat) const;
-
   struct Shown {
     ChatOpened opened;
     std::vector<DocumentParts> parts;

@@ -44,14 +44,14 @@ double embedded_ms(satchel_model* model, const satchel_sampling& sampling) {
   message.text = kQuestion;
   message.size = SATCHEL_NUL_ENDED;
   must_do(satchel_append(session, &message, 1, nullptr, &error), error);
-  must_do(satchel_prewarm(session, nullptr, nullptr, nullptr, &error), error);
+  must_do(satchel_prefill(session, nullptr, nullptr, &error), error);
   std::size_t n_bytes = 0;
-  const auto hear = [](void* user, const satchel_piece* piece) -> int32_t {
-    *static_cast<std::size_t*>(user) += piece->size;
+  const auto hear = [](void* user, const satchel_delta* delta) -> int32_t {
+    *static_cast<std::size_t*>(user) += delta->size;
     return 0;
   };
   satchel_listener listener = SATCHEL_INIT(satchel_listener);
-  listener.piece = hear;
+  listener.delta = hear;
   listener.user = &n_bytes;
   satchel_result result = SATCHEL_INIT(satchel_result);
   const double began = now_seconds(Time::of_thread);
@@ -80,7 +80,7 @@ void run(int argc, char** argv) {
   satchel_model_options how = SATCHEL_INIT(satchel_model_options);
   how.backend = "cpu";
   how.n_threads = 1;
-  must_do(satchel_model_load(runtime, argv[1], &how, nullptr, nullptr, &model, &error), error);
+  must_do(satchel_model_load(runtime, argv[1], &how, nullptr, &model, &error), error);
   satchel_sampling embedded = SATCHEL_INIT(satchel_sampling);
   embedded.n_tokens_max = n_tokens;
   embedded.allow_loops = 1;

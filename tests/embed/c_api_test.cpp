@@ -3,121 +3,17 @@
 #include <gtest/gtest.h>
 #include <satchel/satchel.h>
 
-#include <atomic>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include "support/bundled_model.h"
-#include "support/temp_folder.h"
+#include "embed/c_api.h"
 
+namespace satchel::test {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::string_view kNotes =
-    "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. Quentin works as a "
-    "baker.";
-constexpr std::string_view kPet = "Which pet does Matteo Thorsen keep?";
-
-template <auto free>
-struct Free {
-  template <class T>
-  void operator()(T* handle) const {
-    free(handle);
-  }
-};
-using Runtime = std::unique_ptr<satchel_runtime, Free<satchel_runtime_free>>;
-using Store = std::unique_ptr<satchel_store, Free<satchel_store_free>>;
-using Model = std::unique_ptr<satchel_model, Free<satchel_model_free>>;
-using Session = std::unique_ptr<satchel_session, Free<satchel_session_free>>;
-using Buffer = std::unique_ptr<satchel_buffer, Free<satchel_buffer_free>>;
-
-// What a call failed with; "" where it did not.
-class Failure {
- public:
-  Failure() = default;
-  Failure(const Failure&) = delete;
-  ~Failure() { satchel_error_free(error_); }
-  satchel_error** out() {
-    satchel_error_free(error_);
-    error_ = nullptr;
-    return &error_;
-  }
-  std::string code() const { return satchel_error_code(error_); }
-  std::string message() const { return satchel_error_message(error_); }
-
- private:
-  satchel_error* error_ = nullptr;
-};
-
-class CApi : public testing::Test {
- protected:
-  static void ok(int32_t status, const Failure& failure) {
-    ASSERT_EQ(status, SATCHEL_OK) << failure.code() << ": " << failure.message();
-  }
-  Runtime runtime() {
-    satchel_runtime* made = nullptr;
-    ok(satchel_runtime_create(nullptr, &made, failure_.out()), failure_);
-    return Runtime(made);
-  }
-  Model model(satchel_store* store = nullptr) {
-    const Runtime owner = runtime();  // the model keeps it
-    satchel_model_options options = SATCHEL_INIT(satchel_model_options);
-    options.backend = "cpu";
-    options.n_threads = 2;
-    options.store = store;
-    satchel_model* made = nullptr;
-    ok(satchel_model_load(owner.get(), satchel::test::kBundledModel.c_str(), &options, nullptr,
-                          nullptr, &made, failure_.out()),
-       failure_);
-    return Model(made);
-  }
-  Store store() {
-    const Runtime owner = runtime();
-    satchel_store_options options = SATCHEL_INIT(satchel_store_options);
-    const std::string folder = folder_.path().string();
-    options.folder = folder.c_str();
-    satchel_store* made = nullptr;
-    ok(satchel_store_open(owner.get(), &options, &made, failure_.out()), failure_);
-    return Store(made);
-  }
-  Session session(satchel_model* model, const char* name = nullptr, const char* recipe = nullptr) {
-    satchel_session_options options = SATCHEL_INIT(satchel_session_options);
-    options.recipe = recipe;
-    satchel_session* made = nullptr;
-    ok(satchel_session_create(model, name, &options, &made, failure_.out()), failure_);
-    return Session(made);
-  }
-  std::string send(satchel_session* session, std::string_view text,
-                   satchel_result* result = nullptr) {
-    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
-    sampling.n_tokens_max = 16;
-    satchel_buffer* answer = nullptr;
-    ok(satchel_send(session, text.data(), text.size(), &sampling, nullptr, result, &answer,
-                    failure_.out()),
-       failure_);
-    const Buffer owned(answer);
-    return satchel_buffer_data(answer);
-  }
-  std::string messages(satchel_session* session) {
-    satchel_buffer* json = nullptr;
-    ok(satchel_messages(session, &json, failure_.out()), failure_);
-    const Buffer owned(json);
-    return satchel_buffer_data(json);
-  }
-  static satchel_stats stats(satchel_session* session) {
-    satchel_stats out = SATCHEL_INIT(satchel_stats);
-    EXPECT_EQ(satchel_cache_stats(session, &out, nullptr), SATCHEL_OK);
-    return out;
-  }
-
-  satchel::test::TempFolder folder_;
-  Failure failure_;
-};
 
 TEST_F(CApi, an_answer_follows_a_grammar_or_a_schema_and_bad_ones_are_refused) {
   const Model loaded = model();
@@ -163,10 +59,10 @@ TEST_F(CApi, a_chat_reads_answers_and_says_what_it_reused) {
   send(chat.get(), kNotes, &first);
   EXPECT_THAT(send(chat.get(), kPet, &second), HasSubstr("rabbit"));
   EXPECT_EQ(first.n_reused, 0u);
-  EXPECT_EQ(first.n_read, first.n_prompt);
+  EXPECT_EQ(first.n_prefilled, first.n_prompt);
   EXPECT_EQ(second.finish, SATCHEL_END_OF_TURN);
   EXPECT_GT(second.n_reused, first.n_prompt);
-  EXPECT_EQ(second.n_reused + second.n_read, second.n_prompt);
+  EXPECT_EQ(second.n_reused + second.n_prefilled, second.n_prompt);
   EXPECT_GT(second.n_answer, 0u);
   EXPECT_EQ(stats(chat.get()).n_context, 2048u);
   EXPECT_GT(stats(chat.get()).bytes, 0u);
@@ -180,13 +76,13 @@ TEST_F(CApi, an_answer_streams_in_whole_characters_and_a_listener_ends_it) {
     std::string text;
     int n_left = 100;
   } all, few{.text = {}, .n_left = 2};
-  const auto hear = [](void* user, const satchel_piece* piece) -> int32_t {
+  const auto hear = [](void* user, const satchel_delta* delta) -> int32_t {
     auto* heard = static_cast<Heard*>(user);
-    heard->text.append(piece->text, piece->size);
+    heard->text.append(delta->text, delta->size);
     return --heard->n_left <= 0 ? 1 : 0;
   };
   satchel_listener hears_all = SATCHEL_INIT(satchel_listener), hears_few = hears_all;
-  hears_all.piece = hears_few.piece = hear;
+  hears_all.delta = hears_few.delta = hear;
   hears_all.user = &all;
   hears_few.user = &few;
   satchel_buffer* text = nullptr;
@@ -212,7 +108,7 @@ TEST_F(CApi, the_reading_of_a_long_message_is_told_and_can_be_stopped) {
   int n_told = 0;
   stops.user = &n_told;
   stops.progress = [](void* user, int32_t phase, uint64_t done, uint64_t total) -> int32_t {
-    EXPECT_EQ(phase, SATCHEL_PHASE_READ);
+    EXPECT_EQ(phase, SATCHEL_PHASE_PREFILL);
     EXPECT_LE(done, total);
     return ++*static_cast<int*>(user) == 2 ? 1 : 0;
   };
@@ -232,14 +128,14 @@ TEST_F(CApi, what_was_read_compressed_and_saved_is_resumed_by_another_model) {
     const Session chat = session(loaded.get(), "notes", "compact");
     std::string text;
     for (int i = 0; i < 20; ++i) text += kNotes;
-    satchel_read read = SATCHEL_INIT(satchel_read);
-    ok(satchel_append_document(chat.get(), "notes", text.data(), text.size(), nullptr, nullptr,
-                               &read, failure_.out()),
+    satchel_prefill_report read = SATCHEL_INIT(satchel_prefill_report);
+    ok(satchel_append_document(chat.get(), "notes", text.data(), text.size(), nullptr, &read,
+                               failure_.out()),
        failure_);
     EXPECT_GT(read.n_tokens, 300u);
     int32_t finished = 0;
     while (finished == 0)
-      ok(satchel_idle(chat.get(), nullptr, nullptr, &finished, failure_.out()), failure_);
+      ok(satchel_idle(chat.get(), nullptr, &finished, failure_.out()), failure_);
     before = send(chat.get(), kPet);
     held = stats(chat.get());
     EXPECT_LT(held.bytes, held.fp16_bytes);
@@ -247,13 +143,13 @@ TEST_F(CApi, what_was_read_compressed_and_saved_is_resumed_by_another_model) {
   }
   const Store kept = store();
   const Model loaded = model(kept.get());
-  satchel_resume report = SATCHEL_INIT(satchel_resume);
+  satchel_resume_report report = SATCHEL_INIT(satchel_resume_report);
   satchel_session* made = nullptr;
-  ok(satchel_session_open(loaded.get(), "notes", nullptr, &report, &made, failure_.out()),
+  ok(satchel_session_open(loaded.get(), "notes", nullptr, nullptr, &report, &made, failure_.out()),
      failure_);
   const Session chat(made);
   EXPECT_EQ(report.outcome, SATCHEL_RESUME_RESTORED);
-  EXPECT_EQ(report.n_reread, 0u);
+  EXPECT_EQ(report.n_recomputed, 0u);
   EXPECT_EQ(report.n_reused, report.n_tokens);
   EXPECT_EQ(stats(made).n_evicted, held.n_evicted);
   EXPECT_THAT(messages(made), HasSubstr("\"kind\":\"document\""));
@@ -278,7 +174,7 @@ TEST_F(CApi, a_conversation_from_elsewhere_a_cut_and_a_fork_answer_as_one_had_he
   }
   int64_t ids[3] = {};
   ok(satchel_append(there.get(), said, 3, ids, failure_.out()), failure_);
-  ok(satchel_prewarm(there.get(), nullptr, nullptr, nullptr, failure_.out()), failure_);
+  ok(satchel_prefill(there.get(), nullptr, nullptr, failure_.out()), failure_);
   const auto answer = [&](satchel_session* session) {
     satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
     sampling.n_tokens_max = 16;
@@ -310,18 +206,27 @@ TEST_F(CApi, memory_is_estimated_changed_and_refused_with_what_would_do) {
   send(chat.get(), text);
   const uint64_t before = stats(chat.get()).bytes;
   satchel_memory_change change = SATCHEL_INIT(satchel_memory_change);
-  ok(satchel_memory_change_preview(chat.get(), 0, "extreme", &change, failure_.out()), failure_);
+  satchel_memory_request request = SATCHEL_INIT(satchel_memory_request);
+  request.recipe = "extreme";
+  ok(satchel_memory_change_preview(chat.get(), &request, &change, failure_.out()), failure_);
   EXPECT_LT(change.bytes_after, before);
   EXPECT_EQ(stats(chat.get()).bytes, before) << "a preview";
-  ok(satchel_memory_change_apply(chat.get(), 0, "extreme", nullptr, nullptr, &change,
-                                 failure_.out()),
-     failure_);
-  EXPECT_LT(stats(chat.get()).bytes, before);
-  EXPECT_EQ(satchel_memory_change_apply(chat.get(), 1000, nullptr, nullptr, nullptr, &change,
-                                        failure_.out()),
+  ok(satchel_memory_change_apply(chat.get(), &request, nullptr, &change, failure_.out()), failure_);
+  const uint64_t extreme = stats(chat.get()).bytes;
+  EXPECT_LT(extreme, before);
+  request.recipe = nullptr;
+  request.keep = .5;  // of the recipe that the chat has now, which kept a quarter
+  ok(satchel_memory_change_apply(chat.get(), &request, nullptr, &change, failure_.out()), failure_);
+  EXPECT_GT(stats(chat.get()).bytes, extreme);
+  request.keep = 0;
+  request.limit_bytes = 1000;
+  EXPECT_EQ(satchel_memory_change_apply(chat.get(), &request, nullptr, &change, failure_.out()),
             SATCHEL_INVALID);
   EXPECT_EQ(change.bytes_after, 0u);
-  EXPECT_THAT(failure_.message(), HasSubstr("needs 4.1 MB"));
+  EXPECT_THAT(failure_.message(), HasSubstr("too small for this chat of"));
+  EXPECT_THAT(failure_.detail(), HasSubstr("\"limit_bytes\":1000,\"least_limit_bytes\":"));
+  request.limit_bytes = number_of(failure_.detail(), "least_limit_bytes");
+  ok(satchel_memory_change_apply(chat.get(), &request, nullptr, &change, failure_.out()), failure_);
   satchel_buffer* json = nullptr;
   EXPECT_EQ(satchel_recipe_check("{\"name\": 3}", &json, failure_.out()), SATCHEL_INVALID);
   EXPECT_EQ(failure_.code(), "RECIPE");
@@ -329,77 +234,6 @@ TEST_F(CApi, memory_is_estimated_changed_and_refused_with_what_would_do) {
   ok(satchel_recipes(&json, failure_.out()), failure_);
   const Buffer owned(json);
   EXPECT_THAT(satchel_buffer_data(json), HasSubstr("\"snapkv\""));
-}
-
-TEST_F(CApi, a_second_call_on_a_session_is_busy_and_the_first_can_be_cancelled_from_any_thread) {
-  const Model loaded = model();
-  const Session chat = session(loaded.get());
-  struct Seen {
-    satchel_session* session;
-    std::atomic<bool> began = false;
-    int32_t nested = 0, own_stats = -1;
-  } seen{chat.get()};
-  const auto hear = [](void* user, const satchel_piece*) -> int32_t {
-    auto* at = static_cast<Seen*>(user);
-    satchel_stats now = SATCHEL_INIT(satchel_stats);
-    at->own_stats = satchel_cache_stats(at->session, &now, nullptr);
-    at->nested = satchel_prewarm(at->session, nullptr, nullptr, nullptr, nullptr);
-    at->began = true;
-    return 0;
-  };
-  satchel_listener hears = SATCHEL_INIT(satchel_listener);
-  hears.piece = hear;
-  hears.user = &seen;
-  satchel_result result = SATCHEL_INIT(satchel_result);
-  std::thread caller([&] {
-    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
-    sampling.temperature = 2;
-    sampling.allow_loops = 1;
-    sampling.n_tokens_max = SATCHEL_OFF;
-    EXPECT_EQ(satchel_send(chat.get(), kPet.data(), kPet.size(), &sampling, &hears, &result,
-                           nullptr, nullptr),
-              SATCHEL_OK);
-  });
-  while (!seen.began) std::this_thread::yield();
-  satchel_cancel(chat.get());
-  caller.join();
-  EXPECT_EQ(seen.nested, SATCHEL_BUSY);
-  EXPECT_EQ(seen.own_stats, SATCHEL_OK);
-  if (result.finish != SATCHEL_END_OF_TURN) {
-    EXPECT_EQ(result.finish, SATCHEL_STOPPED);
-  }
-  EXPECT_FALSE(send(chat.get(), kPet).empty()) << "the session goes on";
-}
-
-TEST_F(CApi, two_runtimes_and_two_sessions_in_two_threads_do_not_know_each_other) {
-  const Model one = model(), two = model();
-  const std::string alone = [&] {
-    const Session chat = session(one.get());
-    send(chat.get(), kNotes);
-    return send(chat.get(), kPet);
-  }();
-  const auto talk = [&](satchel_model* loaded) {
-    satchel_session* made = nullptr;
-    EXPECT_EQ(satchel_session_create(loaded, nullptr, nullptr, &made, nullptr), SATCHEL_OK);
-    const Session chat(made);
-    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
-    sampling.n_tokens_max = 16;
-    for (int i = 0; i < 2; ++i) {
-      const std::string_view said = i == 0 ? kNotes : kPet;
-      satchel_buffer* text = nullptr;
-      EXPECT_EQ(
-          satchel_send(made, said.data(), said.size(), &sampling, nullptr, nullptr, &text, nullptr),
-          SATCHEL_OK);
-      const Buffer owned(text);
-      if (i == 1) {
-        EXPECT_EQ(satchel_buffer_data(text), alone);
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (satchel_model* loaded : {one.get(), one.get(), two.get(), two.get()})
-    threads.emplace_back(talk, loaded);
-  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(CApi, handles_may_be_freed_in_any_order_and_null_is_fine) {
@@ -480,33 +314,34 @@ TEST_F(CApi, structs_of_older_and_newer_hosts_are_read_as_far_as_they_are_known)
     satchel_stats stats = SATCHEL_INIT(satchel_stats);
     uint64_t behind = 42;
   } room;
-  room.stats.struct_size = offsetof(satchel_stats, n_read);
-  room.stats.n_read = 99;
+  room.stats.struct_size = offsetof(satchel_stats, n_prefilled);
+  room.stats.n_prefilled = 99;
   send(made, kPet);
   EXPECT_EQ(satchel_cache_stats(made, &room.stats, nullptr), SATCHEL_OK);
   EXPECT_GT(room.stats.n_tokens, 0u);
-  EXPECT_EQ(room.stats.n_read, 99u) << "behind what the host said it has";
+  EXPECT_EQ(room.stats.n_prefilled, 99u) << "behind what the host said it has";
   EXPECT_EQ(room.behind, 42u);
 }
 
 TEST_F(CApi, what_cannot_be_opened_says_what_and_leaves_nothing) {
   const Runtime owner = runtime();
   satchel_model* made = nullptr;
-  EXPECT_EQ(satchel_model_load(owner.get(), "/no/such.gguf", nullptr, nullptr, nullptr, &made,
-                               failure_.out()),
-            SATCHEL_NOT_FOUND);
+  EXPECT_EQ(
+      satchel_model_load(owner.get(), "/no/such.gguf", nullptr, nullptr, &made, failure_.out()),
+      SATCHEL_NOT_FOUND);
   EXPECT_THAT(failure_.message(), HasSubstr("/no/such.gguf"));
   EXPECT_EQ(made, nullptr);
   const Store kept = store();
   const Model loaded = model(kept.get());
   satchel_session* chat = nullptr;
-  EXPECT_EQ(satchel_session_open(loaded.get(), "nobody", nullptr, nullptr, &chat, failure_.out()),
+  EXPECT_EQ(satchel_session_open(loaded.get(), "nobody", nullptr, nullptr, nullptr, &chat,
+                                 failure_.out()),
             SATCHEL_NOT_FOUND);
   EXPECT_EQ(failure_.code(), "CHAT_NOT_FOUND");
   satchel_model_options options = SATCHEL_INIT(satchel_model_options);
   options.store = kept.get();
-  EXPECT_EQ(satchel_model_load(owner.get(), satchel::test::kBundledModel.c_str(), &options, nullptr,
-                               nullptr, &made, failure_.out()),
+  EXPECT_EQ(satchel_model_load(owner.get(), kBundledModel.c_str(), &options, nullptr, &made,
+                               failure_.out()),
             SATCHEL_INVALID);
   EXPECT_EQ(failure_.code(), "STORE_USED");
 }
@@ -550,3 +385,4 @@ TEST_F(CApi, text_is_counted_and_made_into_ids_and_back) {
 }
 
 }  // namespace
+}  // namespace satchel::test

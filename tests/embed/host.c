@@ -23,7 +23,7 @@ int main(int n_arguments, char** arguments) {
   satchel_store_options store_options = SATCHEL_INIT(satchel_store_options);
   satchel_model_options model_options = SATCHEL_INIT(satchel_model_options);
   satchel_session_options chat_options = SATCHEL_INIT(satchel_session_options);
-  satchel_resume resumed = SATCHEL_INIT(satchel_resume);
+  satchel_resume_report resumed = SATCHEL_INIT(satchel_resume_report);
   int is_new;
   if (n_arguments != 4) return 2;
   is_new = strcmp(arguments[3], "read") == 0;
@@ -33,19 +33,18 @@ int main(int n_arguments, char** arguments) {
   if (satchel_store_open(runtime, &store_options, &store, &error) != 0)
     return failed("store", error);
   model_options.store = store;
-  if (satchel_model_load(runtime, arguments[1], &model_options, NULL, NULL, &model, &error) != 0)
+  if (satchel_model_load(runtime, arguments[1], &model_options, NULL, &model, &error) != 0)
     return failed("model", error);
   if (is_new) {
     if (satchel_session_create(model, "notes", &chat_options, &chat, &error) != 0)
       return failed("session", error);
-    if (satchel_append_document(chat, "notes.txt", document, SATCHEL_NUL_ENDED, NULL, NULL, NULL,
-                                &error) != 0)
+    if (satchel_append_document(chat, "notes.txt", document, SATCHEL_NUL_ENDED, NULL, NULL, &error) != 0)
       return failed("document", error);
   } else {
-    if (satchel_session_open(model, "notes", NULL, &resumed, &chat, &error) != 0)
+    if (satchel_session_open(model, "notes", NULL, NULL, &resumed, &chat, &error) != 0)
       return failed("open", error);
-    printf("reused %llu tokens, read %llu again\n", (unsigned long long)resumed.n_reused,
-           (unsigned long long)resumed.n_reread);
+    printf("reused %llu tokens, recomputed %llu\n", (unsigned long long)resumed.n_reused,
+           (unsigned long long)resumed.n_recomputed);
   }
   if (satchel_send(
           chat,

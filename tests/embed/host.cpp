@@ -20,18 +20,24 @@ void talk(const std::string& model_path, const std::string& folder) {
   chat.add_document("notes",
                     "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. "
                     "Quentin works as a baker. The last bus came back in the night.",
-                    [&](auto, auto, auto) { ++n_told; });
+                    [&](auto, auto, auto) {
+                      ++n_told;
+                      return true;
+                    });
   say(n_told > 0, "progress is told");
   std::string streamed;
   const satchel::Answer answer =
-      chat.send("Which pet does Matteo Thorsen keep?", [&](std::string_view piece, bool) {
-        streamed += piece;
+      chat.send("Which pet does Matteo Thorsen keep?", [&](std::string_view delta, bool) {
+        streamed += delta;
         return true;
       });
   say(streamed == answer.text && streamed.find("rabbit") != streamed.npos, "an answer streams");
   satchel::Session fork = chat.fork();
-  say(fork.send("Which pet does Estelle Ibarra keep?").text.find("parrot") != std::string::npos,
-      "a fork goes on");
+  std::string pulled;
+  satchel::Stream stream = fork.stream("Which pet does Estelle Ibarra keep?");
+  while (const auto delta = stream.next()) pulled += delta->text;
+  say(pulled == stream.result().text && pulled.find("parrot") != std::string::npos,
+      "a fork goes on, and its answer is pulled");
   try {
     chat.send("Again?", [](std::string_view, bool) -> bool { throw std::logic_error("mine"); });
     say(false, "what a listener threw");
@@ -44,9 +50,9 @@ void talk(const std::string& model_path, const std::string& folder) {
 void resume(const std::string& model_path, const std::string& folder) {
   const satchel::Runtime runtime;
   const satchel::Model model(runtime, model_path, satchel::Store(runtime, folder));
-  satchel_resume report = SATCHEL_INIT(satchel_resume);
+  satchel_resume_report report = SATCHEL_INIT(satchel_resume_report);
   const satchel::Session chat = model.open("host", &report);
-  say(report.n_reread == 0 && report.n_reused > 0, "a chat is resumed without reading it again");
+  say(report.n_recomputed == 0 && report.n_reused > 0, "a chat is resumed without recomputing it");
   try {
     model.open("nobody");
     say(false, "an error");

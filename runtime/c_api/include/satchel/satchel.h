@@ -18,7 +18,8 @@
  *            and satchel_*_stats; anything else on the same model returns SATCHEL_BUSY or
  *            SATCHEL_INVALID. They must not throw or longjmp. Not 0 stops the call
  *   cancel   within 200 ms on a CPU; the session holds what was done
- *   globals  none: two runtimes in one process do not know each other. After fork() only exec() */
+ *   globals  none but the names of scorers: two runtimes in one process do not know each other.
+ *            After fork() only exec() */
 #ifndef SATCHEL_H
 #define SATCHEL_H
 
@@ -54,12 +55,13 @@ extern "C" {
 #define SATCHEL_STORAGE (-7)       /* disk full, read-only, in use */
 #define SATCHEL_CANCELLED (-8)
 #define SATCHEL_INTERNAL (-9)
-#define SATCHEL_BUSY (-10) /* another call runs on this session */
+#define SATCHEL_BUSY (-10) /* another call runs on this session, or the chat is open */
 
 typedef struct satchel_runtime satchel_runtime;
 typedef struct satchel_store satchel_store;
 typedef struct satchel_model satchel_model;
 typedef struct satchel_session satchel_session;
+typedef struct satchel_stream satchel_stream;
 typedef struct satchel_buffer satchel_buffer;
 typedef struct satchel_error satchel_error;
 
@@ -71,6 +73,10 @@ const char *satchel_version(void); /* "0.1.0" */
 int32_t satchel_error_class(const satchel_error *error);
 const char *satchel_error_code(const satchel_error *error);    /* stable: "MODEL_TRUNCATED" */
 const char *satchel_error_message(const satchel_error *error); /* for people */
+/* The message's numbers for programs, a JSON object; "{}": it has none. LIMIT and MEMORY have
+ * "limit_bytes", and "least_limit_bytes" or "needed_bytes"; CACHE_FULL "needed_bytes" and
+ * "free_bytes"; CONTEXT_FULL "n_tokens", and "n_left" or "n_context". */
+const char *satchel_error_detail(const satchel_error *error);
 void satchel_error_free(satchel_error *error);
 
 /* Bytes that the caller owns; a NUL stands behind the last one. */
@@ -100,6 +106,35 @@ int32_t satchel_runtime_create(const satchel_runtime_options *options, satchel_r
                                satchel_error **err);
 void satchel_runtime_free(satchel_runtime *runtime);
 
+/* --- scorers: what a recipe asks how important a token is */
+
+/* One KV head of one layer, when a text has been prefilled. */
+typedef struct satchel_scored_lane {
+  uint32_t struct_size;
+  uint32_t kv_head; /* in its layer */
+  uint64_t n_tokens;
+  uint64_t head_dim;
+  uint64_t first_position; /* in the chat, of the first of these tokens */
+  const float *k;          /* [n_tokens, head_dim], after RoPE */
+  const float *v;          /* [n_tokens, head_dim] */
+} satchel_scored_lane;
+
+typedef struct satchel_scorer {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char *name; /* in a recipe: "scorer": { "use": name } */
+  void *user;
+  /* Once for each lane, on the thread of the call. Calls on two models run side by side.
+   *   scores  [n_tokens], all 0: a token with more is kept longer; finite
+   * Not 0 ends the call: INVALID, SCORER. */
+  int32_t (*score)(void *user, const satchel_scored_lane *lane, float *scores);
+} satchel_scorer;
+
+/* Recipes may name it from now on, in all runtimes of the process: the name of a scorer means the
+ * same everywhere, and is there for good, and so must the function and `user` be. INVALID, STAGES:
+ * there is one of that name. */
+int32_t satchel_scorer_register(const satchel_scorer *scorer, satchel_error **err);
+
 /* --- the store: chats and their compressed caches on disk. Not in libsatchel-core. */
 
 typedef struct satchel_store_options {
@@ -115,16 +150,36 @@ int32_t satchel_store_open(satchel_runtime *runtime, const satchel_store_options
                            satchel_store **store, satchel_error **err);
 void satchel_store_free(satchel_store *store);
 
-/* --- models */
+/* --- listeners: what a call tells while it runs */
 
 #define SATCHEL_PHASE_LOAD 0    /* bytes of the model file */
-#define SATCHEL_PHASE_READ 1    /* tokens of a prompt */
+#define SATCHEL_PHASE_PREFILL 1 /* tokens of a prompt */
 #define SATCHEL_PHASE_MEASURE 2 /* what compression cost */
 #define SATCHEL_PHASE_PACK 3    /* compression in idle time */
 #define SATCHEL_PHASE_PROFILE 4 /* of the model, in thousandths */
 #define SATCHEL_PHASE_PARTS 5   /* one question to each part of a long chat */
-/* At least every 100 ms of work; `done` never falls within a phase. Not 0 stops the call. */
+/* At least every 100 ms of work; `done` never falls within a phase. */
 typedef int32_t (*satchel_progress_fn)(void *user, int32_t phase, uint64_t done, uint64_t total);
+
+typedef struct satchel_delta {
+  uint32_t struct_size;
+  uint32_t is_thought; /* said before the answer */
+  const char *text;    /* until the function returns */
+  size_t size;
+} satchel_delta;
+typedef int32_t (*satchel_delta_fn)(void *user, const satchel_delta *delta);
+
+/* Each function may be NULL; one that returns not 0 stops the call, which fails with CANCELLED. An
+ * answer that had begun does not fail: its result says STOPPED. */
+typedef struct satchel_listener {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void *user;
+  satchel_progress_fn progress;
+  satchel_delta_fn delta; /* of an answer, as it streams */
+} satchel_listener;
+
+/* --- models */
 
 typedef struct satchel_model_options {
   uint32_t struct_size;
@@ -153,8 +208,8 @@ typedef struct satchel_estimate {
   uint64_t weight_bytes; /* of the model */
   uint64_t cache_bytes;  /* at most */
   uint64_t expected_bytes;
-  uint64_t scratch_bytes; /* while a prompt of this length is read */
-  uint64_t limit_bytes;   /* asked, or the default */
+  uint64_t workspace_bytes; /* during the prefill of a prompt of this length */
+  uint64_t limit_bytes;     /* asked, or the default */
   uint64_t least_limit_bytes;
   uint64_t fp16_bytes;    /* the same tokens uncompressed */
   uint64_t n_tokens_fit;  /* under the limit, up to the context */
@@ -162,13 +217,18 @@ typedef struct satchel_estimate {
   uint64_t available_bytes;
 } satchel_estimate;
 
-/* path  of a GGUF file. options, progress  may be NULL; loading cannot be stopped yet */
+/* What a GGUF file says of its model, without loading it: a JSON object {"architecture", "name",
+ * "file_bytes", "shards", "layers", "context", "vocabulary", "template", "refusal"}. refusal: why
+ * this library cannot run it, for people; what is not known then is null. */
+int32_t satchel_model_inspect(const char *path, satchel_buffer **json, satchel_error **err);
+/* path  of a GGUF file. options, listener  may be NULL */
 int32_t satchel_model_load(satchel_runtime *runtime, const char *path,
-                           const satchel_model_options *options, satchel_progress_fn progress,
-                           void *user, satchel_model **model, satchel_error **err);
+                           const satchel_model_options *options, const satchel_listener *listener,
+                           satchel_model **model, satchel_error **err);
 void satchel_model_free(satchel_model *model);
 int32_t satchel_model_describe(satchel_model *model, satchel_model_info *info, satchel_error **err);
-const char *satchel_model_device(const satchel_model *model); /* for people; lives with the model */
+/* As it was loaded, for people; lives with the model. */
+const char *satchel_model_device(const satchel_model *model);
 
 /* ids      [capacity], or NULL with 0 to count
  * n        gets the number of tokens; INVALID, BUFFER_SIZE where they are more than capacity */
@@ -210,8 +270,9 @@ typedef struct satchel_session_options {
   uint32_t reserved;
 } satchel_session_options;
 
-#define SATCHEL_RESUME_RESTORED 0
-#define SATCHEL_RESUME_PARTLY 1 /* up to where the text was edited, or a record is damaged */
+/* Why tokens were recomputed. */
+#define SATCHEL_RESUME_RESTORED 0 /* none were */
+#define SATCHEL_RESUME_PARTLY 1   /* up to where the text was edited, or a record is damaged */
 #define SATCHEL_RESUME_NOTHING_SAVED 2
 #define SATCHEL_RESUME_OTHER_MODEL 3
 #define SATCHEL_RESUME_OTHER_RECIPE 4
@@ -219,25 +280,28 @@ typedef struct satchel_session_options {
 #define SATCHEL_RESUME_OTHER_FORMAT 6
 #define SATCHEL_RESUME_DAMAGED 7
 
-typedef struct satchel_resume {
+typedef struct satchel_resume_report {
   uint32_t struct_size;
-  int32_t outcome; /* why something was read again */
-  uint64_t n_tokens, n_reused, n_reread;
+  int32_t outcome;       /* SATCHEL_RESUME_… */
+  uint64_t n_tokens;     /* of the chat */
+  uint64_t n_reused;     /* of them, from the saved cache */
+  uint64_t n_recomputed; /* of them, prefilled again */
   uint64_t bytes_read;
   double ms;         /* until the next token can be made */
-  uint32_t too_long; /* for the model's context: it can be read, not continued */
+  uint32_t too_long; /* for the model's context: it can be shown, not continued */
   uint32_t reserved;
-} satchel_resume;
+} satchel_resume_report;
 
 /* name  by which the chat is found again; NULL without a store, or for a name made of its first
  *       message. It enters the store with its first message */
 int32_t satchel_session_create(satchel_model *model, const char *name,
                                const satchel_session_options *options, satchel_session **session,
                                satchel_error **err);
-/* Opens a saved chat; options of 0 are those it was saved with.
- *   report  may be NULL */
+/* Opens a saved chat; options of 0 are those it was saved with. BUSY, CHAT_OPEN: a session has it.
+ *   listener, report  may be NULL */
 int32_t satchel_session_open(satchel_model *model, const char *name,
-                             const satchel_session_options *options, satchel_resume *report,
+                             const satchel_session_options *options,
+                             const satchel_listener *listener, satchel_resume_report *report,
                              satchel_session **session, satchel_error **err);
 /* A second session that goes on from here: pages are shared until they differ. */
 int32_t satchel_session_fork(satchel_session *session, satchel_session **fork, satchel_error **err);
@@ -249,7 +313,7 @@ void satchel_session_free(satchel_session *session);
 void satchel_cancel(satchel_session *session);
 /* A JSON array of {"name", "title", "messages", "tokens", "used_ms"}, the one used last first. */
 int32_t satchel_chats(satchel_model *model, satchel_buffer **json, satchel_error **err);
-/* Its sessions must be freed. It is hidden at once, and gone for good after 30 days. */
+/* It is hidden at once, and gone for good after 30 days. BUSY, CHAT_OPEN: a session has it. */
 int32_t satchel_chat_remove(satchel_model *model, const char *name, satchel_error **err);
 
 #define SATCHEL_SYSTEM 0
@@ -262,28 +326,30 @@ typedef struct satchel_message {
   size_t size;
 } satchel_message;
 
-typedef struct satchel_read {
+typedef struct satchel_prefill_report {
   uint32_t struct_size;
   uint32_t compressed; /* something was evicted or packed */
-  uint64_t n_tokens;   /* read now */
+  uint64_t n_tokens;   /* prefilled now */
+  uint64_t n_unread;   /* left: another call came, which a long document makes way for */
   uint64_t n_evicted;  /* summed over lanes */
   double ms;
-} satchel_read;
+} satchel_prefill_report;
 
 /* Messages of a conversation had elsewhere, the user's first: all are added, or none. Nothing is
- * read yet.
+ * prefilled yet.
  *   ids  [n], or NULL */
 int32_t satchel_append(satchel_session *session, const satchel_message *messages, size_t n,
                        int64_t *ids, satchel_error **err);
-/* Adds a document and reads it: in parts, where it is longer than the context and the chat goes on
- * beyond it.
- *   progress, report  may be NULL */
+/* Adds a document and prefills it: in parts, where it is longer than the context and the chat goes
+ * on beyond it. A call that comes meanwhile is not held up by the parts that are left: satchel_idle
+ * reads them, or an answer that needs them.
+ *   listener, report  may be NULL */
 int32_t satchel_append_document(satchel_session *session, const char *title, const char *text,
-                                size_t size, satchel_progress_fn progress, void *user,
-                                satchel_read *report, satchel_error **err);
-/* Reads what is unread, so that the next answer begins at once. */
-int32_t satchel_prewarm(satchel_session *session, satchel_progress_fn progress, void *user,
-                        satchel_read *report, satchel_error **err);
+                                size_t size, const satchel_listener *listener,
+                                satchel_prefill_report *report, satchel_error **err);
+/* Prefills what was added, so that the next answer begins at once. */
+int32_t satchel_prefill(satchel_session *session, const satchel_listener *listener,
+                        satchel_prefill_report *report, satchel_error **err);
 /* A JSON array of {"id", "role", "kind", "state", "tokens", "title"}, and "text" in a store. */
 int32_t satchel_messages(satchel_session *session, satchel_buffer **json, satchel_error **err);
 
@@ -309,23 +375,6 @@ typedef struct satchel_sampling {
 } satchel_sampling;
 #define SATCHEL_OFF UINT32_MAX
 
-typedef struct satchel_piece {
-  uint32_t struct_size;
-  uint32_t is_thought; /* said before the answer */
-  const char *text;    /* until the function returns */
-  size_t size;
-} satchel_piece;
-typedef int32_t (*satchel_piece_fn)(void *user, const satchel_piece *piece);
-
-/* Who listens while an answer is made; each may be NULL. */
-typedef struct satchel_listener {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void *user;
-  satchel_progress_fn progress; /* while the prompt is read */
-  satchel_piece_fn piece;
-} satchel_listener;
-
 #define SATCHEL_END_OF_TURN 0
 #define SATCHEL_TOKENS_MAX 1
 #define SATCHEL_REPEATS 2
@@ -336,15 +385,17 @@ typedef struct satchel_listener {
 typedef struct satchel_result {
   uint32_t struct_size;
   int32_t finish;
-  int64_t answer_id;  /* 0: there was no room for one */
-  uint64_t n_prompt;  /* tokens before the answer */
-  uint64_t n_reused;  /* of them, held already */
-  uint64_t n_read;    /* of them, read now */
-  uint64_t n_thought; /* tokens */
+  int64_t answer_id;    /* 0: there was no room for one */
+  uint64_t n_prompt;    /* tokens before the answer */
+  uint64_t n_reused;    /* of them, held already */
+  uint64_t n_prefilled; /* of them, prefilled now */
+  uint64_t n_thought;   /* tokens */
   uint64_t n_answer;
-  double read_ms, answer_ms;
-  int32_t reread_outcome; /* SATCHEL_RESUME_…: why the whole chat had to be read; else RESTORED */
-  uint32_t n_parts;       /* of a chat longer than the context; 0: it is not longer */
+  double prefill_ms, decode_ms;
+  int32_t resume_outcome;  /* SATCHEL_RESUME_…: why the whole chat was recomputed; else RESTORED */
+  uint32_t n_parts;        /* of a chat longer than the context; 0: it is not longer */
+  uint32_t n_parts_unread; /* of them, documents' that are not prefilled yet */
+  uint32_t reserved;
 } satchel_result;
 
 /* Sends a message and answers it.
@@ -362,12 +413,41 @@ int32_t satchel_ask_all(satchel_session *session, const char *question, size_t s
                         const satchel_sampling *sampling, const satchel_listener *listener,
                         satchel_result *result, satchel_buffer **text, satchel_error **err);
 
+/* An answer that is taken delta by delta, for hosts that no function can call back. It is made on a
+ * thread of its own, which is the session's call until it has ended, taken or not.
+ *   message   NULL: the last message is answered, as by satchel_answer */
+int32_t satchel_stream_open(satchel_session *session, const char *message, size_t size,
+                            const satchel_sampling *sampling, satchel_stream **stream,
+                            satchel_error **err);
+#define SATCHEL_STREAM_ENDED 0
+#define SATCHEL_STREAM_DELTA 1
+#define SATCHEL_STREAM_WAITS 2 /* nothing came in time */
+/* timeout_ms  below 0: as long as it takes
+ * delta       its text until the next call on the stream
+ * state       gets SATCHEL_STREAM_…
+ * Fails with what the answer failed with, when all deltas were taken. */
+int32_t satchel_stream_next(satchel_stream *stream, int32_t timeout_ms, satchel_delta *delta,
+                            int32_t *state, satchel_error **err);
+/* Waits for the end. result, text  may be NULL */
+int32_t satchel_stream_result(satchel_stream *stream, satchel_result *result,
+                              satchel_buffer **text, satchel_error **err);
+/* Stops the answer, if it goes on, and waits for its end. */
+void satchel_stream_free(satchel_stream *stream);
+
+/* Where a call failed with DEVICE_LOST: the model goes on with the CPU, for all its sessions. This
+ * one is as it was saved, and its last message is answered if it has no whole answer; the others
+ * follow with their next call. A chat without a store is gone: CHAT_LOST. May be tried again.
+ *   report, and as satchel_answer  may be NULL; text gets "" where nothing was answered */
+int32_t satchel_use_cpu(satchel_session *session, const satchel_sampling *sampling,
+                        const satchel_listener *listener, satchel_resume_report *report,
+                        satchel_result *result, satchel_buffer **text, satchel_error **err);
+
 /* Makes `last` the last message; 0: the chat is empty. */
 int32_t satchel_truncate(satchel_session *session, int64_t last, satchel_error **err);
-/* Never compressed from now on, until the chat is read again (another recipe, a lost cache). It
- * must have been read, as for satchel_forget. */
+/* Never compressed from now on, until the chat is recomputed (another recipe, a lost cache). It
+ * must have been prefilled, as for satchel_forget. */
 int32_t satchel_pin(satchel_session *session, int64_t message, satchel_error **err);
-/* The model forgets it, until the chat is read again; the store keeps its words. */
+/* The model forgets it, until the chat is recomputed; the store keeps its words. */
 int32_t satchel_forget(satchel_session *session, int64_t message, satchel_error **err);
 
 /* --- memory and accuracy */
@@ -375,14 +455,14 @@ int32_t satchel_forget(satchel_session *session, int64_t message, satchel_error 
 typedef struct satchel_stats {
   uint32_t struct_size;
   uint32_t n_tiers;
-  uint64_t n_tokens;           /* of the text */
-  uint64_t n_read;             /* of them, seen by the cache or left for later */
-  uint64_t n_context;          /* the model's */
-  uint64_t n_in_reach;         /* tokens of the context in use */
-  uint64_t bytes;              /* held, all metadata included */
-  uint64_t fp16_bytes;         /* the same text uncompressed */
-  uint64_t n_kept, n_evicted;  /* tokens, summed over lanes */
-  uint64_t n_resting;          /* likewise: in the store for now */
+  uint64_t n_tokens;              /* of the text */
+  uint64_t n_prefilled;           /* of them; parts of documents left for later count */
+  uint64_t n_context;             /* the model's */
+  uint64_t n_in_reach;            /* tokens of the context in use */
+  uint64_t bytes;                 /* held, all metadata included */
+  uint64_t fp16_bytes;            /* the same text uncompressed */
+  uint64_t n_retained, n_evicted; /* tokens, summed over lanes */
+  uint64_t n_resting;             /* likewise: in the store for now */
   uint64_t limit_bytes, used_bytes, peak_bytes; /* of all sessions of the model */
 } satchel_stats;
 
@@ -391,20 +471,29 @@ typedef struct satchel_fidelity {
   uint32_t is_measured; /* 0: nothing was measured yet */
   double agreement;     /* share of tokens with the same likeliest next one */
   double kl;            /* nats */
-  double attention_kept;
+  double attention_retained;
   uint64_t n_compared;
   uint64_t measured_at;   /* tokens in the chat then */
   int64_t measured_ms;    /* since 1970, UTC */
   uint32_t n_facts_asked; /* of the recall probe; 0: not run */
-  uint32_t n_facts_said;
+  uint32_t n_facts_recalled;
 } satchel_fidelity;
+
+/* What a chat is to have in place of what it has; 0: as it is. */
+typedef struct satchel_memory_request {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t limit_bytes; /* of all sessions of the model */
+  const char *recipe;
+  double keep; /* of the recipe: share of a prompt's tokens to keep, (0, 1] */
+} satchel_memory_request;
 
 typedef struct satchel_memory_change {
   uint32_t struct_size;
   uint32_t fits;
   uint64_t bytes_before, bytes_after;
   uint64_t n_lowered, n_evicted; /* summed over lanes */
-  uint64_t n_reread;             /* tokens to be read again; 0: done at once */
+  uint64_t n_recomputed;         /* tokens to be prefilled again; 0: done at once */
   uint64_t least_limit_bytes;    /* where it does not fit */
 } satchel_memory_change;
 
@@ -413,18 +502,21 @@ int32_t satchel_cache_stats(satchel_session *session, satchel_stats *stats,
                             satchel_error **err);
 int32_t satchel_fidelity_stats(satchel_session *session, satchel_fidelity *fidelity,
                                satchel_error **err);
-/* limit_bytes  of all sessions; 0: as it is.  recipe  NULL: as it is
- * INVALID, LIMIT says the least that would do; nothing has changed then. */
-int32_t satchel_memory_change_preview(satchel_session *session, uint64_t limit_bytes,
-                                      const char *recipe, satchel_memory_change *change,
-                                      satchel_error **err);
-int32_t satchel_memory_change_apply(satchel_session *session, uint64_t limit_bytes,
-                                    const char *recipe, satchel_progress_fn progress, void *user,
+/* What the request would do, tried on a copy; and doing it.
+ *   listener, change  may be NULL
+ * INVALID, LIMIT: it does not fit; nothing has changed then. */
+int32_t satchel_memory_change_preview(satchel_session *session,
+                                      const satchel_memory_request *request,
+                                      satchel_memory_change *change, satchel_error **err);
+int32_t satchel_memory_change_apply(satchel_session *session,
+                                    const satchel_memory_request *request,
+                                    const satchel_listener *listener,
                                     satchel_memory_change *change, satchel_error **err);
-/* Work that may wait: compresses, measures, reads what was left.
+/* Work that may wait: compresses, measures, prefills what was left.
+ *   listener  may be NULL
  *   finished  gets 1 where nothing waits any more; may be NULL */
-int32_t satchel_idle(satchel_session *session, satchel_progress_fn progress, void *user,
-                     int32_t *finished, satchel_error **err);
+int32_t satchel_idle(satchel_session *session, const satchel_listener *listener, int32_t *finished,
+                     satchel_error **err);
 
 #ifdef __cplusplus
 }
