@@ -19,9 +19,9 @@ REPORTS = {
     "fidelity": satchel.Fidelity,
     "memory_change": satchel.MemoryChange,
     "model_info": satchel.ModelInfo,
-    "read": satchel.Read,
+    "prefill_report": satchel.PrefillReport,
     "result": satchel.Answer,
-    "resume": satchel.Resume,
+    "resume_report": satchel.ResumeReport,
     "sampling": satchel.Sampling,
     "stats": satchel.Stats,
 }
@@ -78,6 +78,7 @@ class Declared(unittest.TestCase):
         given = {
             "model_options": {*satchel.Model.__init__.__annotations__, "store"},
             "session_options": {*satchel.Model.chat.__annotations__},
+            "memory_request": {*satchel.Chat.preview.__annotations__},
             "store_options": {*satchel.Model.__init__.__annotations__, "folder"},
         }
         for name, ours in given.items():
@@ -95,11 +96,11 @@ class Declared(unittest.TestCase):
         for word in ("system", "user", "assistant", "thinking_auto", "thinking_on", "thinking_off",
                      "beyond_auto", "beyond_ends", "beyond_goes_on"):
             del constants[word.upper()]
-        left = {name for name in constants if not name.startswith("LOG_")}
+        left = {name for name in constants if not name.startswith(("LOG_", "STREAM_"))}
         self.assertEqual(left, set(), "the header has them, the package does not")
 
     def test_all_that_is_public_is_listed(self):
-        public = {name for name in vars(satchel) if not name.startswith("_")} - {"annotations", "json"}
+        public = {name for name in vars(satchel) if not name.startswith("_")} - {"annotations", "json", "os", "Any"}
         self.assertEqual(public, set(satchel.__all__))
         self.assertEqual(_types.OFF, satchel.OFF)
 

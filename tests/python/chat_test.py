@@ -27,21 +27,21 @@ class Chat(ModelTest):
         self.assertIn("rabbit", second.text)
         self.assertEqual(first.n_reused, 0)
         self.assertGreater(second.n_reused, first.n_prompt)
-        self.assertEqual(second.n_reused + second.n_read, second.n_prompt)
+        self.assertEqual(second.n_reused + second.n_prefilled, second.n_prompt)
         self.assertEqual(second.finish, satchel.Finish.END_OF_TURN)
-        self.assertIs(second.reread_outcome, satchel.Outcome.RESTORED)
+        self.assertIs(second.resume_outcome, satchel.Outcome.RESTORED)
         self.assertEqual([m.role for m in self.chat.messages], ["user", "assistant"] * 2)
         self.assertGreater(self.chat.stats.bytes, 0)
 
-    def test_a_stream_says_the_answer_in_pieces(self):
+    def test_a_stream_says_the_answer_in_deltas(self):
         self.chat.ask(NOTES)
         stream = self.chat.send(PET)
-        pieces = list(stream)
-        self.assertGreater(len(pieces), 3)
-        self.assertEqual("".join(pieces), stream.answer.text)
+        deltas = list(stream)
+        self.assertGreater(len(deltas), 3)
+        self.assertEqual("".join(deltas), stream.answer.text)
         self.assertEqual(stream.answer, stream.answer)
         self.assertEqual(list(stream), [])
-        self.assertFalse(pieces[0].is_thought)
+        self.assertFalse(deltas[0].is_thought)
 
     def test_a_stream_left_early_stops_the_answer_and_the_chat_keeps_what_was_said(self):
         for leave in ("break", "close", "with", "del"):
@@ -69,7 +69,7 @@ class Chat(ModelTest):
         pet = self.chat.ask(PET).text
         other = self.loaded.chat()
         ids = other.append([("user", NOTES), ("assistant", noted), ("user", PET)])
-        self.assertGreater(other.prewarm().n_tokens, 0)
+        self.assertGreater(other.prefill().n_tokens, 0)
         self.assertEqual(other.answer().answer.text, pet)
         fork = other.fork()
         fork.truncate(ids[2])
@@ -87,7 +87,7 @@ class Chat(ModelTest):
         chat = self.loaded.chat(recipe="compact")
         report = chat.add_document("notes.txt", NOTES * 20, progress=lambda *now: phases.append(now))
         self.assertGreater(report.n_tokens, 300)
-        self.assertEqual(phases[0][0], satchel.Phase.READ)
+        self.assertEqual(phases[0][0], satchel.Phase.PREFILL)
         chat.idle()
         self.assertLess(chat.stats.bytes, chat.stats.fp16_bytes)
         self.assertGreater(chat.stats.n_evicted, 0)
@@ -102,6 +102,7 @@ class Chat(ModelTest):
         with self.assertRaises(satchel.InvalidError) as refused:
             chat.set_limit(1000)
         self.assertEqual(refused.exception.code, "LIMIT")
+        self.assertTrue(chat.set_limit(refused.exception.detail["least_limit_bytes"]).fits)
 
     def test_a_model_counts_estimates_and_describes(self):
         self.assertEqual(self.loaded.info.n_context, 2048)
@@ -115,6 +116,8 @@ class Chat(ModelTest):
         self.assertLess(estimate.expected_bytes, estimate.fp16_bytes)
         self.assertIn("compact", [recipe.name for recipe in satchel.recipes()])
         self.assertIn('"satchel"', satchel.check_recipe("compact"))
+        seen = satchel.inspect_model(satchel.BUNDLED_MODEL)
+        self.assertEqual((seen["context"], seen["layers"]), (self.loaded.info.n_context, self.loaded.info.n_layers))
 
 
 class Stops(ModelTest):
@@ -128,7 +131,7 @@ class Stops(ModelTest):
         waits, cancelled = threading.Event(), threading.Event()
 
         def body(call):
-            call.tell(satchel.Piece("first"))
+            call.tell(satchel.Delta("first"))
             waits.wait()
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             self.assertTrue(cancelled.wait(60))

@@ -44,7 +44,7 @@ os._exit(0)  # as a kill does: nothing is closed
         self.assertEqual([saved.name for saved in model.chats()], ["notes"])
         chat = model.chat("notes", recipe="compact", system="of a new chat only")
         self.assertIs(chat.resume.outcome, satchel.Outcome.RESTORED)
-        self.assertEqual((chat.resume.n_reread, chat.resume.n_reused), (0, chat.resume.n_tokens))
+        self.assertEqual((chat.resume.n_recomputed, chat.resume.n_reused), (0, chat.resume.n_tokens))
         self.assertEqual(before, [None, chat.messages[-1].text, chat.stats.n_evicted])
         self.assertEqual(chat.messages[0].title, "notes.txt")
         again = chat.ask(PET)
@@ -63,6 +63,15 @@ os._exit(0)  # as a kill does: nothing is closed
         model.remove("notes")
         self.assertEqual(model.chats(), [])
         self.assertTrue(any((self.folder / "caches").iterdir()))
+
+    def test_a_model_moves_to_the_cpu_and_answers_what_was_not_answered(self):
+        chat = self.model(store=self.folder).chat("notes")
+        noted = chat.ask(NOTES)
+        self.assertEqual(chat.use_cpu().answer.text, "")
+        chat.append([("user", PET)])
+        answer = chat.use_cpu().answer
+        self.assertIn("rabbit", answer.text)
+        self.assertGreater(answer.n_prompt, noted.n_prompt)
 
     def test_a_store_has_one_writer_and_is_free_when_the_model_is_closed(self):
         first = self.model(store=self.folder)

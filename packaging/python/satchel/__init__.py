@@ -5,13 +5,15 @@
     with satchel.Model() as model:
         chat = model.chat(recipe="compact")
         chat.add_document("notes.txt", text)
-        for piece in chat.send("Which pet does Matteo Thorsen keep?"):
-            print(piece, end="", flush=True)
+        for delta in chat.send("Which pet does Matteo Thorsen keep?"):
+            print(delta, end="", flush=True)
 """
 
 from __future__ import annotations
 
 import json
+import os
+from typing import Any
 
 from . import _api
 from ._api import (
@@ -32,6 +34,7 @@ from ._model import BUNDLED_MODEL, Model
 from ._types import (
     OFF,
     Answer,
+    Delta,
     Estimate,
     Fidelity,
     Finish,
@@ -40,10 +43,9 @@ from ._types import (
     ModelInfo,
     Outcome,
     Phase,
-    Piece,
-    Read,
+    PrefillReport,
     Recipe,
-    Resume,
+    ResumeReport,
     Sampling,
     SavedChat,
     Stats,
@@ -62,6 +64,12 @@ def check_recipe(recipe: str) -> str:
     return _api.returned("recipe_check", _api.text(recipe))
 
 
+def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a GGUF file says of its model, without loading it."""
+    made: dict[str, Any] = json.loads(_api.returned("model_inspect", _api.text(path)))
+    return made
+
+
 __all__ = [
     "BUNDLED_MODEL",
     "OFF",
@@ -70,6 +78,7 @@ __all__ = [
     "CancelledError",
     "Chat",
     "CorruptError",
+    "Delta",
     "DeviceLostError",
     "Error",
     "Estimate",
@@ -85,10 +94,9 @@ __all__ = [
     "NotFoundError",
     "Outcome",
     "Phase",
-    "Piece",
-    "Read",
+    "PrefillReport",
     "Recipe",
-    "Resume",
+    "ResumeReport",
     "Sampling",
     "SavedChat",
     "Stats",
@@ -96,5 +104,6 @@ __all__ = [
     "Stream",
     "UnsupportedError",
     "check_recipe",
+    "inspect_model",
     "recipes",
 ]

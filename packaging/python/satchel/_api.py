@@ -7,6 +7,7 @@ library that it was built with: there is no second list of them.
 from __future__ import annotations
 
 import ctypes
+import json
 import pathlib
 import re
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ _PLAIN = {
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "size_t": ctypes.c_size_t,
+    "float": ctypes.c_float,
     "double": ctypes.c_double,
 }
 _CONSTANT = re.compile(r"^#define SATCHEL_(\w+) \(?(-?\d+|UINT32_MAX)\)?\s*$", re.M)
@@ -108,12 +110,14 @@ _library.satchel_buffer_data.restype = ctypes.c_void_p  # a NUL may stand within
 class Error(Exception):
     """What the library could not do; str() says it to people.
 
-    code  stable, for programs: "CHAT_NOT_FOUND"
+    code    stable, for programs: "CHAT_NOT_FOUND"
+    detail  the message's numbers, for programs: {"least_limit_bytes": 4100096}
     """
 
-    def __init__(self, message: str, code: str) -> None:
+    def __init__(self, message: str, code: str, detail: dict[str, int]) -> None:
         super().__init__(message)
         self.code = code
+        self.detail = detail
 
 
 class InvalidError(Error):
@@ -153,7 +157,7 @@ class InternalError(Error):
 
 
 class BusyError(Error):
-    """Another call runs on this chat."""
+    """Another call runs on this chat, or it is open already."""
 
 
 CLASSES: dict[str, type[Error]] = {
@@ -183,12 +187,13 @@ def call(name: str, *arguments: Any) -> None:
 
 
 def _raise(status: int, error: Any) -> NoReturn:
-    code, message = (
-        function(f"error_{part}")(error).decode("utf-8", "replace") for part in ("code", "message")
+    message, code, detail = (
+        function(f"error_{part}")(error).decode("utf-8", "replace")
+        for part in ("message", "code", "detail")
     )
     function("error_free")(error)
     kind = next((c for n, c in CLASSES.items() if header.constants[n] == status), Error)
-    raise kind(message, code)
+    raise kind(message, code, json.loads(detail))
 
 
 def pointer(name: str) -> Any:

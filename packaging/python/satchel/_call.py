@@ -130,10 +130,12 @@ class Call:
         self._told.put(("told", event))
         return int(self._is_stopped or not threading.main_thread().is_alive())
 
-    def progress(self) -> Any:
-        return _api.header.types["satchel_progress_fn"](
+    def listener(self, **others: Any) -> Any:
+        """Tells progress; others: fields of satchel_listener."""
+        progress = _api.header.types["satchel_progress_fn"](
             lambda _, phase, done, total: self.tell((phase, done, total))
         )
+        return _api.struct("listener", **{"progress": progress, **others})
 
     def take(self) -> tuple[str, Any]:
         """("told", event), or at the end ("returned", result); raises what the body raised."""

@@ -13,13 +13,13 @@ from . import _api
 from ._call import Call, Handle, Owner
 from ._types import (
     Answer,
+    Delta,
     Fidelity,
     MemoryChange,
     Message,
     Phase,
-    Piece,
-    Read,
-    Resume,
+    PrefillReport,
+    ResumeReport,
     Sampling,
     Stats,
     read,
@@ -31,7 +31,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 def hear(progress: Progress | None) -> Callable[[tuple[int, int, int]], None]:
-    """For the events of Call.progress()."""
+    """For the events of Call.listener()."""
 
     def heard(event: tuple[int, int, int]) -> None:
         if progress is not None:
@@ -41,7 +41,7 @@ def hear(progress: Progress | None) -> Callable[[tuple[int, int, int]], None]:
 
 
 class Stream:
-    """An answer as it is made: an iterator of pieces, which begins at once.
+    """An answer as it is made: an iterator of deltas, which begins at once.
 
     close(), the end of `with` or the collector stop the answer. Ctrl-C while it is waited for does
     so too. The chat keeps what was said by then.
@@ -50,11 +50,11 @@ class Stream:
     def __init__(self, call: Call, thoughts: bool) -> None:
         self._call = call
         self._yields_thoughts = thoughts
-        self._thoughts: list[Piece] = []
+        self._thoughts: list[Delta] = []
         self._answer: Answer | None = None
         self._is_closed = False
 
-    def _take(self) -> Piece | None:
+    def _take(self) -> Delta | None:
         """None: it has ended."""
         if self._answer is not None:
             return None
@@ -66,18 +66,18 @@ class Stream:
         if what == "returned":
             self._answer = dataclasses.replace(value, thoughts="".join(self._thoughts))
             return None
-        piece: Piece = value
-        if piece.is_thought:
-            self._thoughts.append(piece)
-        return piece
+        delta: Delta = value
+        if delta.is_thought:
+            self._thoughts.append(delta)
+        return delta
 
     def __iter__(self) -> Stream:
         return self
 
-    def __next__(self) -> Piece:
-        while not self._is_closed and (piece := self._take()) is not None:
-            if self._yields_thoughts or not piece.is_thought:
-                return piece
+    def __next__(self) -> Delta:
+        while not self._is_closed and (delta := self._take()) is not None:
+            if self._yields_thoughts or not delta.is_thought:
+                return delta
         raise StopIteration
 
     @property
@@ -108,7 +108,9 @@ class Chat(Owner):
     cancel(), stats and fidelity may be used from any thread, at any time.
     """
 
-    def __init__(self, session: Any, chats: weakref.WeakSet[Chat], resume: Resume | None) -> None:
+    def __init__(
+        self, session: Any, chats: weakref.WeakSet[Chat], resume: ResumeReport | None
+    ) -> None:
         self._handle = Handle("session", session)
         self._chats = chats  # of the model
         self._chats.add(self)
@@ -134,21 +136,35 @@ class Chat(Owner):
         """About all of a chat longer than the context: each part is asked first."""
         return self._stream("ask_all", sampling, thoughts, question)
 
-    def _stream(self, name: str, sampling: Sampling, thoughts: bool, *texts: str) -> Stream:
+    def use_cpu(self, *, sampling: Sampling = Sampling(), thoughts: bool = False) -> Stream:
+        """Where a call raised DeviceLostError: the model goes on with the CPU, this chat as it was
+        saved. The last message is answered if it has no answer; else the stream is empty."""
+        return self._stream("use_cpu", sampling, thoughts, reports=(None,))
+
+    def _stream(
+        self,
+        name: str,
+        sampling: Sampling,
+        thoughts: bool,
+        *texts: str,
+        reports: tuple[Any, ...] = (),
+    ) -> Stream:
         said = [part for text in texts for part in _api.sized(text)]
         how = _api.struct("sampling", **dataclasses.asdict(sampling))
 
         def body(call: Call) -> Answer:
-            def piece(_: Any, told: Any) -> int:
+            def delta(_: Any, told: Any) -> int:
                 at = told.contents
-                made = Piece(ctypes.string_at(at.text, at.size).decode("utf-8", "replace"))
+                made = Delta(ctypes.string_at(at.text, at.size).decode("utf-8", "replace"))
                 made.is_thought = bool(at.is_thought)
                 return call.tell(made)
 
             result = _api.struct("result")
-            heard = _api.struct("listener", piece=_api.header.types["satchel_piece_fn"](piece))
+            heard = call.listener(
+                progress=None, delta=_api.header.types["satchel_delta_fn"](delta)
+            )
             with self._handle as session:
-                text = _api.returned(name, session, *said, how, heard, result)
+                text = _api.returned(name, session, *said, how, heard, *reports, result)
             return read(Answer, result, text=text, thoughts="")
 
         return Stream(Call(body, self._handle.cancel), thoughts)
@@ -161,24 +177,27 @@ class Chat(Owner):
         def body(call: Call) -> T:
             report = _api.struct(struct)
             with self._handle as session:
-                _api.call(name, session, *given, call.progress(), None, report)
+                _api.call(name, session, *given, call.listener(), report)
             return read(cls, report)
 
         made: T = Call(body, self._handle.cancel).result(hear(progress))
         return made
 
-    def add_document(self, title: str, text: str, *, progress: Progress | None = None) -> Read:
-        """Adds a document and reads it."""
-        return self._report(
-            "append_document", Read, "read", progress, _api.text(title), *_api.sized(text)
-        )
+    def add_document(
+        self, title: str, text: str, *, progress: Progress | None = None
+    ) -> PrefillReport:
+        """Adds a document and prefills it."""
+        return self._prefilled("append_document", progress, _api.text(title), *_api.sized(text))
 
-    def prewarm(self, *, progress: Progress | None = None) -> Read:
-        """Reads what is unread, so that the next answer begins at once."""
-        return self._report("prewarm", Read, "read", progress)
+    def prefill(self, *, progress: Progress | None = None) -> PrefillReport:
+        """Prefills what was added, so that the next answer begins at once."""
+        return self._prefilled("prefill", progress)
+
+    def _prefilled(self, name: str, progress: Progress | None, *given: Any) -> PrefillReport:
+        return self._report(name, PrefillReport, "prefill_report", progress, *given)
 
     def append(self, messages: Iterable[tuple[Role, str]]) -> list[int]:
-        """Messages of a conversation had elsewhere, the user's first. Nothing is read yet."""
+        """Messages of a conversation had elsewhere, the user's first. Nothing is prefilled yet."""
         given = list(messages)
         made = (_api.header.types["satchel_message"] * len(given))()
         kept = [_api.sized(text) for _, text in given]
@@ -233,33 +252,36 @@ class Chat(Owner):
             _api.call(name, session, *given, out)
         return read(cls, out)
 
-    def preview(self, limit_bytes: int = 0, recipe: str | None = None) -> MemoryChange:
-        """What another limit or recipe would do; 0 and None: as it is. Nothing changes."""
-        return self._look(
-            "memory_change_preview", MemoryChange, "memory_change", limit_bytes, _api.text(recipe)
-        )
+    def preview(
+        self, limit_bytes: int = 0, recipe: str | None = None, keep: float = 0
+    ) -> MemoryChange:
+        """What another limit, recipe or share would do; 0 and None: as it is. Nothing changes."""
+        request = _api.struct("memory_request", limit_bytes=limit_bytes, recipe=recipe, keep=keep)
+        return self._look("memory_change_preview", MemoryChange, "memory_change", request)
 
     def set_limit(self, limit_bytes: int, *, progress: Progress | None = None) -> MemoryChange:
         """Of memory for all chats of the model. An error with code LIMIT says the least."""
-        return self._set(limit_bytes, None, progress)
+        return self._set(progress, limit_bytes=limit_bytes)
 
-    def set_recipe(self, recipe: str, *, progress: Progress | None = None) -> MemoryChange:
-        return self._set(0, recipe, progress)
+    def set_recipe(
+        self, recipe: str | None = None, *, keep: float = 0, progress: Progress | None = None
+    ) -> MemoryChange:
+        """keep: share of a prompt's tokens to keep; recipe None: the chat's own."""
+        return self._set(progress, recipe=recipe, keep=keep)
 
-    def _set(self, limit_bytes: int, recipe: str | None, progress: Progress | None) -> MemoryChange:
-        given = (limit_bytes, _api.text(recipe))
-        return self._report(
-            "memory_change_apply", MemoryChange, "memory_change", progress, *given
-        )
+    def _set(self, progress: Progress | None, **wanted: Any) -> MemoryChange:
+        request = _api.struct("memory_request", **wanted)
+        name = "memory_change_apply"
+        return self._report(name, MemoryChange, "memory_change", progress, request)
 
     def idle(self, *, progress: Progress | None = None) -> None:
-        """Does what may wait until then: compresses, measures, reads what was left."""
+        """Does what may wait until then: compresses, measures, prefills what was left."""
 
         def body(call: Call) -> None:
             finished = ctypes.c_int32()
             with self._handle as session:
                 while not finished:
-                    _api.call("idle", session, call.progress(), None, ctypes.byref(finished))
+                    _api.call("idle", session, call.listener(), ctypes.byref(finished))
 
         Call(body, self._handle.cancel).result(hear(progress))
 

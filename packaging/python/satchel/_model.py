@@ -13,7 +13,7 @@ from typing import Any, Literal, Union
 from . import _api
 from ._call import Call, Handle, Owner
 from ._chat import Chat, Progress, hear
-from ._types import Estimate, ModelInfo, Resume, SavedChat, read
+from ._types import Estimate, ModelInfo, ResumeReport, SavedChat, read
 
 Path = Union[str, "os.PathLike[str]"]
 Thinking = Literal["auto", "on", "off"]
@@ -71,11 +71,10 @@ class Model(Owner):
             made = closing(_made("runtime", "runtime_create", runtime_options))
             with made as runtime, runtime as at:
                 if store is None:
-                    return _made("model", "model_load", at, file, options, call.progress(), None)
+                    return _made("model", "model_load", at, file, options, call.listener())
                 with closing(_made("store", "store_open", at, store_options)) as opened:
                     with opened as options.store:
-                        given = (at, file, options, call.progress(), None)
-                        return _made("model", "model_load", *given)
+                        return _made("model", "model_load", at, file, options, call.listener())
 
         self._handle: Handle = Call(load).result(hear(progress))
         self._chats: weakref.WeakSet[Chat] = weakref.WeakSet()
@@ -148,6 +147,7 @@ class Model(Owner):
         system: str | None = None,
         thinking: Thinking = "auto",
         beyond: Beyond = "auto",
+        progress: Progress | None = None,
     ) -> Chat:
         """The saved chat of that name, or a new one: `chat.resume` tells.
 
@@ -163,7 +163,8 @@ class Model(Owner):
         if name is not None:
             goes_on: Beyond = "goes_on" if beyond == "goes_on" else "auto"
             try:
-                return self._open(name, _options(recipe, keep, limit_bytes, thinking, goes_on))
+                saved = _options(recipe, keep, limit_bytes, thinking, goes_on)
+                return self._open(name, saved, progress)
             except _api.NotFoundError:
                 pass
         options.system = _api.text(system)
@@ -181,16 +182,23 @@ class Model(Owner):
         limit_bytes: int = 0,
         thinking: Thinking = "auto",
         beyond: Beyond = "auto",
+        progress: Progress | None = None,
     ) -> Chat:
         """A saved chat; NotFoundError where there is none. What is left out is as it was saved."""
-        return self._open(name, _options(recipe, keep, limit_bytes, thinking, beyond))
+        return self._open(name, _options(recipe, keep, limit_bytes, thinking, beyond), progress)
 
-    def _open(self, name: str, options: Any) -> Chat:
-        made, resume = _api.pointer("session"), _api.struct("resume")
-        with self._handle as model:
-            given = (model, _api.text(name), options, resume)
-            _api.call("session_open", *given, ctypes.byref(made))
-        return Chat(made, self._chats, read(Resume, resume))
+    def _open(self, name: str, options: Any, progress: Progress | None) -> Chat:
+        encoded = _api.text(name)
+
+        def body(call: Call) -> Chat:
+            made, resume = _api.pointer("session"), _api.struct("resume_report")
+            with self._handle as model:
+                given = (model, encoded, options, call.listener(), resume)
+                _api.call("session_open", *given, ctypes.byref(made))
+            return Chat(made, self._chats, read(ResumeReport, resume))
+
+        opened: Chat = Call(body).result(hear(progress))
+        return opened
 
 
 def _made(kind: str, function: str, *given: Any) -> Handle:

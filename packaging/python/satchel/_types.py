@@ -23,7 +23,7 @@ class Finish(enum.IntEnum):
 
 
 class Outcome(enum.IntEnum):
-    """Of a resume: why something was read again."""
+    """Of a resume: why tokens were recomputed."""
 
     RESTORED = 0
     PARTLY = 1
@@ -39,14 +39,14 @@ class Phase(enum.IntEnum):
     """What progress is of."""
 
     LOAD = 0
-    READ = 1
+    PREFILL = 1
     MEASURE = 2
     PACK = 3
     PROFILE = 4
     PARTS = 5
 
 
-class Piece(str):
+class Delta(str):
     """A stretch of an answer, in whole characters."""
 
     is_thought: bool = False
@@ -76,33 +76,35 @@ class Answer:
     answer_id: int  # 0: there was no room for one
     n_prompt: int  # tokens before the answer
     n_reused: int  # of them, held already
-    n_read: int  # of them, read now
+    n_prefilled: int  # of them, prefilled now
     n_thought: int
     n_answer: int
-    read_ms: float
-    answer_ms: float
-    reread_outcome: Outcome
+    prefill_ms: float
+    decode_ms: float
+    resume_outcome: Outcome
     n_parts: int
+    n_parts_unread: int
 
 
 @dataclasses.dataclass(frozen=True)
-class Read:
-    """Of a document, or what was unread."""
+class PrefillReport:
+    """Of a document, or of what was added."""
 
     compressed: bool
     n_tokens: int
+    n_unread: int  # left, as another call came
     n_evicted: int
     ms: float
 
 
 @dataclasses.dataclass(frozen=True)
-class Resume:
+class ResumeReport:
     """What opening a saved chat took."""
 
     outcome: Outcome
     n_tokens: int
     n_reused: int
-    n_reread: int
+    n_recomputed: int
     bytes_read: int
     ms: float
     too_long: bool
@@ -126,7 +128,7 @@ class Estimate:
     weight_bytes: int
     cache_bytes: int
     expected_bytes: int
-    scratch_bytes: int
+    workspace_bytes: int
     limit_bytes: int
     least_limit_bytes: int
     fp16_bytes: int
@@ -139,12 +141,12 @@ class Estimate:
 class Stats:
     n_tiers: int
     n_tokens: int
-    n_read: int
+    n_prefilled: int
     n_context: int
     n_in_reach: int
     bytes: int
     fp16_bytes: int
-    n_kept: int
+    n_retained: int
     n_evicted: int
     n_resting: int
     limit_bytes: int
@@ -157,12 +159,12 @@ class Fidelity:
     is_measured: bool
     agreement: float
     kl: float
-    attention_kept: float
+    attention_retained: float
     n_compared: int
     measured_at: int
     measured_ms: int
     n_facts_asked: int
-    n_facts_said: int
+    n_facts_recalled: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +174,7 @@ class MemoryChange:
     bytes_after: int
     n_lowered: int
     n_evicted: int
-    n_reread: int
+    n_recomputed: int
     least_limit_bytes: int
 
 
