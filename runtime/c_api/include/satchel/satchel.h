@@ -14,9 +14,9 @@
  *   threads  runtime, model, store: any thread. A session: one call at a time; a second one gets
  *            SATCHEL_BUSY at once. Sessions of one model take turns; several models run side by
  *            side. satchel_cancel and the satchel_*_stats calls: any thread, at any time
- *   calls back  on the thread that made the call, before it returns. They may call satchel_cancel
- *            and satchel_*_stats; anything else on the same model returns SATCHEL_BUSY or
- *            SATCHEL_INVALID. They must not throw or longjmp. Not 0 stops the call
+ *   callbacks  run on the thread that made the call, before it returns. They may call
+ *            satchel_cancel and satchel_*_stats; anything else on the same model returns
+ *            SATCHEL_BUSY or SATCHEL_INVALID. They must not throw or longjmp. Not 0 stops the call
  *   cancel   within 200 ms on a CPU; the session holds what was done
  *   globals  none but the names of scorers: two runtimes in one process do not know each other.
  *            After fork() only exec() */
@@ -125,14 +125,13 @@ typedef struct satchel_scorer {
   const char *name; /* in a recipe: "scorer": { "use": name } */
   void *user;
   /* Once for each lane, on the thread of the call. Calls on two models run side by side.
-   *   scores  [n_tokens], all 0: a token with more is kept longer; finite
+   *   scores  [n_tokens], 0 before and finite after: a token with more is retained longer
    * Not 0 ends the call: INVALID, SCORER. */
   int32_t (*score)(void *user, const satchel_scored_lane *lane, float *scores);
 } satchel_scorer;
 
-/* Recipes may name it from now on, in all runtimes of the process: the name of a scorer means the
- * same everywhere, and is there for good, and so must the function and `user` be. INVALID, STAGES:
- * there is one of that name. */
+/* From now on recipes may name it, in every runtime of the process. It stays until the process
+ * ends, and so must its function and `user`. INVALID, STAGES: there is one of that name. */
 int32_t satchel_scorer_register(const satchel_scorer *scorer, satchel_error **err);
 
 /* --- the store: chats and their compressed caches on disk. Not in libsatchel-core. */
@@ -434,10 +433,12 @@ int32_t satchel_stream_result(satchel_stream *stream, satchel_result *result,
 /* Stops the answer, if it goes on, and waits for its end. */
 void satchel_stream_free(satchel_stream *stream);
 
-/* Where a call failed with DEVICE_LOST: the model goes on with the CPU, for all its sessions. This
- * one is as it was saved, and its last message is answered if it has no whole answer; the others
- * follow with their next call. A chat without a store is gone: CHAT_LOST. May be tried again.
- *   report, and as satchel_answer  may be NULL; text gets "" where nothing was answered */
+/* After DEVICE_LOST: the model goes on with the CPU, for all its sessions. This one is as it was
+ * saved, and its last message is answered if it has no whole answer; the others follow with their
+ * next call. A chat that no store has is gone: CHAT_LOST. May be tried again after an error.
+ *   sampling, listener, report, result  may be NULL
+ *   text                                gets the answer, "" where there was none to make; may be
+ *                                       NULL */
 int32_t satchel_use_cpu(satchel_session *session, const satchel_sampling *sampling,
                         const satchel_listener *listener, satchel_resume_report *report,
                         satchel_result *result, satchel_buffer **text, satchel_error **err);
@@ -512,7 +513,8 @@ int32_t satchel_memory_change_apply(satchel_session *session,
                                     const satchel_memory_request *request,
                                     const satchel_listener *listener,
                                     satchel_memory_change *change, satchel_error **err);
-/* Work that may wait: compresses, measures, prefills what was left.
+/* Work that may wait: compresses, measures, prefills what was left. Stopped, or held up by another
+ * call, it is not finished and goes on with the next one.
  *   listener  may be NULL
  *   finished  gets 1 where nothing waits any more; may be NULL */
 int32_t satchel_idle(satchel_session *session, const satchel_listener *listener, int32_t *finished,
