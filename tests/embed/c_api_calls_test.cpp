@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -156,6 +157,63 @@ TEST_F(CApi, what_does_not_fit_says_its_numbers_for_programs) {
 
   EXPECT_EQ(satchel_recipe_check("nobody's", nullptr, failure_.out()), SATCHEL_NOT_FOUND);
   EXPECT_EQ(failure_.detail(), "{}");
+}
+
+TEST_F(CApi, every_function_refuses_nothing_at_all) {
+  using Call = int32_t (*)(satchel_error**);
+  const Call calls[] = {
+      [](auto e) { return satchel_runtime_create(nullptr, nullptr, e); },
+      [](auto e) { return satchel_scorer_register(nullptr, e); },
+      [](auto e) { return satchel_store_open(nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_model_inspect(nullptr, nullptr, e); },
+      [](auto e) { return satchel_model_load(nullptr, nullptr, nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_model_describe(nullptr, nullptr, e); },
+      [](auto e) { return satchel_tokenize(nullptr, nullptr, 0, nullptr, 0, nullptr, e); },
+      [](auto e) { return satchel_detokenize(nullptr, nullptr, 0, nullptr, e); },
+      [](auto e) { return satchel_estimate_memory(nullptr, nullptr, 0, 0, nullptr, e); },
+      [](auto e) { return satchel_recipes(nullptr, e); },
+      [](auto e) { return satchel_recipe_check(nullptr, nullptr, e); },
+      [](auto e) { return satchel_session_create(nullptr, nullptr, nullptr, nullptr, e); },
+      [](auto e) {
+        return satchel_session_open(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, e);
+      },
+      [](auto e) { return satchel_session_fork(nullptr, nullptr, e); },
+      [](auto e) { return satchel_chats(nullptr, nullptr, e); },
+      [](auto e) { return satchel_chat_remove(nullptr, nullptr, e); },
+      [](auto e) { return satchel_append(nullptr, nullptr, 0, nullptr, e); },
+      [](auto e) {
+        return satchel_append_document(nullptr, nullptr, nullptr, 0, nullptr, nullptr, e);
+      },
+      [](auto e) { return satchel_prefill(nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_messages(nullptr, nullptr, e); },
+      [](auto e) {
+        return satchel_send(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr, e);
+      },
+      [](auto e) { return satchel_answer(nullptr, nullptr, nullptr, nullptr, nullptr, e); },
+      [](auto e) {
+        return satchel_ask_all(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr, e);
+      },
+      [](auto e) { return satchel_stream_open(nullptr, nullptr, 0, nullptr, nullptr, e); },
+      [](auto e) { return satchel_stream_next(nullptr, 0, nullptr, nullptr, e); },
+      [](auto e) { return satchel_stream_result(nullptr, nullptr, nullptr, e); },
+      [](auto e) {
+        return satchel_use_cpu(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, e);
+      },
+      [](auto e) { return satchel_truncate(nullptr, 0, e); },
+      [](auto e) { return satchel_pin(nullptr, 0, e); },
+      [](auto e) { return satchel_forget(nullptr, 0, e); },
+      [](auto e) { return satchel_cache_stats(nullptr, nullptr, e); },
+      [](auto e) { return satchel_fidelity_stats(nullptr, nullptr, e); },
+      [](auto e) { return satchel_memory_change_preview(nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_memory_change_apply(nullptr, nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_idle(nullptr, nullptr, nullptr, e); },
+  };
+  for (const Call& call : calls) {
+    const std::ptrdiff_t number = &call - calls;
+    EXPECT_EQ(call(failure_.out()), SATCHEL_INVALID) << number;
+    EXPECT_THAT(failure_.message(), HasSubstr("must not be NULL")) << number;
+    EXPECT_EQ(call(nullptr), SATCHEL_INVALID) << number;
+  }
 }
 
 }  // namespace

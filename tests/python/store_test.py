@@ -58,6 +58,8 @@ os._exit(0)  # as a kill does: nothing is closed
         self.assertEqual(error.exception.code, "CHAT_NOT_FOUND")
         with model.chat("notes") as chat:
             chat.ask(NOTES)
+            with self.assertRaises(satchel.BusyError):
+                model.remove("notes")
         with model.open("notes") as chat:
             self.assertIs(chat.resume.outcome, satchel.Outcome.RESTORED)
         model.remove("notes")
