@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -62,6 +63,42 @@ TEST_F(CApi, a_model_moves_to_the_cpu_and_answers_what_was_not_answered) {
   EXPECT_GT(result.n_answer, 0u);
   EXPECT_FALSE(send(other.get(), kPet).empty()) << "in the store under a name of its own";
 }
+
+#ifdef SATCHEL_TEST_LIBRARIES
+// The n-th call of a GPU fails, while the prompt is prefilled or the answer made.
+TEST_F(CApi, a_lost_gpu_is_left_for_the_cpu_which_answers_the_question) {
+  satchel_runtime_options options = SATCHEL_INIT(satchel_runtime_options);
+  options.backend_folder = SATCHEL_TEST_LIBRARIES "/fake";
+  satchel_runtime* made = nullptr;
+  ok(satchel_runtime_create(&options, &made, failure_.out()), failure_);
+  const Runtime with_gpu(made);
+  for (const char* lost_at : {"20", "150"}) {
+    setenv("SATCHEL_TEST_GPU_LOST_AT", lost_at, 1);
+    const Store kept = store();
+    satchel_model_options on_gpu = SATCHEL_INIT(satchel_model_options);
+    on_gpu.backend = "cuda";
+    on_gpu.store = kept.get();
+    satchel_model* loaded = nullptr;
+    ok(satchel_model_load(with_gpu.get(), kBundledModel.c_str(), &on_gpu, nullptr, &loaded,
+                          failure_.out()),
+       failure_);
+    const Model owner(loaded);
+    const Session chat = session(loaded, lost_at);
+    EXPECT_EQ(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, nullptr, nullptr, nullptr,
+                           failure_.out()),
+              SATCHEL_DEVICE_LOST);
+    unsetenv("SATCHEL_TEST_GPU_LOST_AT");
+    satchel_buffer* text = nullptr;
+    ok(satchel_use_cpu(chat.get(), nullptr, nullptr, nullptr, nullptr, &text, failure_.out()),
+       failure_);
+    const Buffer owned(text);
+    EXPECT_STRNE(satchel_buffer_data(text), "");
+    satchel_model_info info = SATCHEL_INIT(satchel_model_info);
+    ok(satchel_model_describe(loaded, &info, failure_.out()), failure_);
+    EXPECT_EQ(info.on_gpu, 0u);
+  }
+}
+#endif
 
 // --- scorers
 
