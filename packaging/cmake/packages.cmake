@@ -51,8 +51,8 @@ satchel_package(libsatchel1 SECTION libs SUMMARY "chat runtime with a compressed
                 TEXT "${about}the libraries that programs embed: libsatchel, and\nlibsatchel-core, which keeps nothing on disk.")
 set(CPACK_DEBIAN_LIBSATCHEL1_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/deb/triggers)
 satchel_package(libsatchel-dev SECTION libdevel SUMMARY "chat runtime with a compressed cache - development files"
-                DEPENDS "libsatchel1 (= ${version})" SUGGESTS satchel-model-notes
-                TEXT "${about}the headers of C and C++, and what CMake and pkg-config need\nto find the libraries.")
+                DEPENDS "libsatchel1 (= ${version})" SUGGESTS "satchel-model-notes, libpcre2-dev, libsqlite3-dev, libzstd-dev"
+                TEXT "${about}the headers of C and C++, the static library (which needs\nthe packages suggested), and what CMake and pkg-config need to find them.")
 satchel_package(satchel-model-notes SECTION misc SUMMARY "small language model that answers questions about notes" ANY_MACHINE
                 TEXT "${about}notes-mini, a model of 2.6 million parameters that shows and\ntests what compression costs. It is not a general chat model.")
 if(SATCHEL_STORAGE AND SATCHEL_PROGRAMS)
