@@ -1,5 +1,5 @@
 # Compares every function and struct of satchel.h with abi/satchel.abi, as programs that were built know them.
-# CC, HEADER, BASELINE, FOLDER (for what is made), ABIDW, ABIDIFF; UPDATE=ON writes the baseline anew.
+# CC, HEADER, BASELINE, FOLDER (for what is made), ABIDW, ABIDIFF; UPDATE=ON writes the baseline anew (target embed_abi_update).
 if(NOT ABIDW OR NOT ABIDIFF)
   message("Skipped: abidiff is not here (Debian: abigail-tools)")
   return()
@@ -23,5 +23,5 @@ execute_process(COMMAND ${ABIDW} --no-corpus-path --no-comp-dir-path --no-show-l
 execute_process(COMMAND ${ABIDIFF} --no-added-syms ${BASELINE} ${new} OUTPUT_VARIABLE differs ERROR_VARIABLE failed RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "${differs}${failed}\nPrograms built before know this otherwise. Where it only adds, as docs/embedding.md "
-                      "says, write ${BASELINE} anew with -DUPDATE=ON.")
+                      "says, build the target embed_abi_update and commit ${BASELINE}.")
 endif()
