@@ -23,7 +23,7 @@ BUNDLED_MODEL = _api.FOLDER / "notes-mini-q8_0.gguf"
 
 
 class Model(Owner):
-    """A loaded model. Any thread may use it; its chats take turns.
+    """A loaded model. Any thread may use it; its chats decode together.
 
     path            of a GGUF file; None: the small one that comes with the package
     store           folder of chats and their saved caches, made if missing; None: nothing is kept

@@ -12,8 +12,9 @@
  *   text     UTF-8, pointer and length; SATCHEL_NUL_ENDED for the length takes it up to its NUL.
  *            Streamed text comes in whole characters
  *   threads  runtime, model, store: any thread. A session: one call at a time; a second one gets
- *            SATCHEL_BUSY at once. Sessions of one model take turns; several models run side by
- *            side. satchel_cancel and the satchel_*_stats calls: any thread, at any time
+ *            SATCHEL_BUSY at once. Sessions of one model take turns and decode together; several
+ *            models run side by side. satchel_cancel and the satchel_*_stats calls: any thread, at
+ *            any time
  *   callbacks  run on the thread that made the call, before it returns. They may call
  *            satchel_cancel and satchel_*_stats; anything else on the same model returns
  *            SATCHEL_BUSY or SATCHEL_INVALID. They must not throw or longjmp. Not 0 stops the call
