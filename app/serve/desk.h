@@ -176,6 +176,8 @@ class Desk {
   bool close_least_used(const KnownChat* but);
   // Waits where all that can be closed is not enough, as long as another chat answers.
   Result<void> take_room(Turn& turn, const std::stop_token& stop);
+  enum class Room { enough, if_some_close, if_some_end };
+  Result<Room> room_of(Turn& turn);
   bool make_room(Turn& turn);
   void give_back(KnownChat& chat);  // to who waits for it, or for memory
   // Again after a chat was closed, as long as memory is what is missing.

@@ -149,34 +149,40 @@ Result<void> Desk::place(Turn& turn, const kvcache::Recipe& recipe, const std::s
   });
 }
 
-// Before an answer, so that this chat's own text is not lowered for the sake of others' that rest,
-// and what those that answer still need is left to them.
-bool Desk::make_room(Turn& turn) {
+// What the answer may come to take beside what is taken and what others were promised.
+Result<Desk::Room> Desk::room_of(Turn& turn) {
   const KnownChat& chat = *turn.chat_;
-  const auto fits = [&]() -> Result<bool> {
-    const runtime::Session* const session = service_.session(chat.handle);
-    if (session == nullptr) return true;
-    const std::size_t n =
-        std::min(turn.n_prompt_ + turn.request_.sampling.n_tokens_max, session->n_context());
-    const auto estimate =
-        service_.engine()->estimate(session->recipe(), {.n_tokens = std::max<std::size_t>(n, 1)});
-    if (!estimate.ok()) return true;
-    turn.needed_bytes_ = estimate->arena_bytes;
-    const kvcache::CacheStats stats = session->stats();
-    std::size_t needed =
-        stats.arena_used_bytes + turn.needed_bytes_ - std::min(turn.needed_bytes_, stats.bytes);
-    for (const KnownChat& one : chats_) {
-      const runtime::Session* const its =
-          one.promised_bytes > 0 ? service_.session(one.handle) : nullptr;
-      if (its == nullptr) continue;
-      needed += one.promised_bytes - std::min(one.promised_bytes, its->stats().bytes);
-    }
-    return needed <= stats.arena_bytes;
-  };
+  const runtime::Session* const session = service_.session(chat.handle);
+  if (session == nullptr) return Room::enough;
+  const std::size_t n =
+      std::min(turn.n_prompt_ + turn.request_.sampling.n_tokens_max, session->n_context());
+  const auto estimate =
+      service_.engine()->estimate(session->recipe(), {.n_tokens = std::max<std::size_t>(n, 1)});
+  if (!estimate.ok()) return Room::enough;
+  turn.needed_bytes_ = estimate->arena_bytes;
+  const kvcache::CacheStats stats = session->stats();
+  std::size_t needed =
+      stats.arena_used_bytes + turn.needed_bytes_ - std::min(turn.needed_bytes_, stats.bytes);
+  std::size_t resting = 0;
+  for (const KnownChat& one : chats_) {
+    const runtime::Session* const its = &one != &chat ? service_.session(one.handle) : nullptr;
+    if (its == nullptr) continue;
+    const std::size_t held = its->stats().bytes;
+    needed += one.promised_bytes - std::min(one.promised_bytes, held);
+    if (!one.is_taken) resting += held;
+  }
+  if (needed <= stats.arena_bytes) return Room::enough;
+  return needed <= stats.arena_bytes + resting ? Room::if_some_close : Room::if_some_end;
+}
+
+// Before an answer, so that this chat's own text is not lowered for the sake of others' that rest,
+// and what those that answer still need is left to them. False: where an answer ends first.
+bool Desk::make_room(Turn& turn) {
   for (;;) {
-    const auto looked = look({}, fits);
-    if (!looked.ok() || *looked) return true;
-    if (!close_least_used(&chat)) return false;
+    const Result<Room> room = look({}, [&] { return room_of(turn); });
+    if (!room.ok() || *room == Room::enough) return true;
+    if (*room == Room::if_some_end && n_answering_ > 0) return false;
+    if (!close_least_used(turn.chat_)) return false;
   }
 }
 
@@ -236,6 +242,8 @@ Result<std::shared_ptr<Desk::Turn>> Desk::begin(ChatRequest request, const std::
     SATCHEL_TRY_ASSIGN(runtime::CallQueue::Permit permit,
                        wait_for([&] { return match_of(turn->request_, recipe); }, stop));
     turn->permit_.emplace(std::move(permit));
+    turn->is_branch_ = false;
+    turn->n_read_again_ = 0;
     const Result<void> placed = place(*turn, recipe, stop);
     if (placed.ok()) break;
     if (!lacks_memory(placed.error()) || n_answering_ == 0) return placed.error();

@@ -1,87 +1,110 @@
-// Several chats that answer at once (Model::decode): tokens per second of all together for 1, 2, 4
-// and 8 of them, each behind a prompt of its own; rounds in turn.
+// Several chats that answer at once through the chat service: tokens per second of all together
+// for 1, 2, 4 and 8 of them, each on a thread of its own behind a prompt of its own; rounds in
+// turn. "one by one" has the same answers made after each other in the same round.
 //   bench_together MODEL [RECIPE] [DEPTH] [THREADS]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "app/eval/measure/passes.h"
 #include "kernels/base/clock.h"
-#include "runtime/engine.h"
-#include "runtime/engine_state.h"
+#include "runtime/chat/chat_service.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kCounts[] = {1, 2, 4, 8}, kMost = 8, kSteps = 16, kRounds = 5;
+constexpr std::size_t kCounts[] = {1, 2, 4, 8}, kRounds = 3, kTokens = 48;
 
-struct Chat {
-  std::unique_ptr<kvcache::Cache> cache;
-  std::vector<float> logits;
+struct Rate {
+  double tokens = 0, ms = 0;
+  double per_s() const { return tokens * 1000 / ms; }
 };
 
-Result<std::vector<Chat>> open_chats(Engine& engine, const std::string& recipe_name,
-                                     std::size_t depth) {
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, resolve_recipe(recipe_name));
-  const std::size_t n_tokens = depth + kRounds * kSteps * std::size(kCounts);
-  SATCHEL_TRY_ASSIGN(const Estimate needs, engine.estimate(recipe, {.n_tokens = n_tokens}));
-  SATCHEL_TRY(engine.set_budget(kMost * needs.arena_bytes));
-  std::vector<std::int32_t> ids(depth);
-  for (std::size_t i = 0; i < depth; ++i)
-    ids[i] = static_cast<std::int32_t>((i * 7919 + 17) % engine.config().n_vocabulary);
-  std::vector<Chat> chats(kMost);
-  for (Chat& chat : chats) {
-    SATCHEL_TRY_ASSIGN(chat.cache, kvcache::Cache::open(engine.state().arena,
-                                                        engine.config().cache_shape(), recipe));
-    chat.logits.resize(engine.config().n_vocabulary);
-    SATCHEL_TRY(eval::read_document(engine, *chat.cache, ids, {}, chat.logits));
-  }
-  return chats;
+// Some words of the chat's own, each about a token.
+std::string words(std::size_t chat, std::size_t n) {
+  const char* const some[] = {" river", " stone", " green", " seven", " light", " under", " house"};
+  std::string text = "Chat " + std::to_string(chat) + ":";
+  for (std::size_t i = 0; i < n; ++i) text += some[(i * (chat + 3) + i / 7) % std::size(some)];
+  return text + ". Go on.";
 }
 
-// Milliseconds of kSteps steps of the first n.
-Result<double> steps_ms(Engine& engine, std::vector<Chat>& chats, std::size_t n) {
-  std::vector<DecodeItem> items;
-  for (std::size_t i = 0; i < n; ++i)
-    items.push_back({.cache = chats[i].cache.get(), .id = 0, .logits = chats[i].logits});
+Result<ChatHandle> read_chat(ChatService& service, const ChatStart& start, std::size_t chat,
+                             std::size_t depth) {
+  SATCHEL_TRY_ASSIGN(const ChatHandle handle, service.begin(start));
+  const std::string text = words(chat, depth);
+  const MessageText message{.role = Role::user, .text = text};
+  SATCHEL_TRY(service.append(handle, {&message, 1}));
+  SATCHEL_TRY(service.read(handle));
+  return handle;
+}
+
+Result<Rate> answer(ChatService& service, const std::vector<ChatHandle>& chats, bool at_once) {
+  std::vector<std::jthread> threads;
+  std::vector<std::size_t> n_tokens(chats.size());
   const SystemClock clock;
   const double began = clock.steady_ms();
-  for (std::size_t step = 0; step < kSteps; ++step) {
-    for (DecodeItem& item : items)
-      item.id = static_cast<std::int32_t>((step * 31 + 7) % engine.config().n_vocabulary);
-    SATCHEL_TRY(engine.model().decode(items));
+  for (std::size_t i = 0; i < chats.size(); ++i) {
+    threads.emplace_back([&, i] {
+      Sampling sampling{.temperature = 1, .seed = i, .n_tokens_max = kTokens};
+      sampling.ends_loops = false;
+      const auto report = service.answer(chats[i], sampling);
+      if (report.ok()) n_tokens[i] = report->n_tokens;
+    });
+    if (!at_once) threads.back().join();
   }
-  return clock.steady_ms() - began;
+  for (std::jthread& thread : threads)
+    if (thread.joinable()) thread.join();
+  Rate rate{.tokens = 0, .ms = clock.steady_ms() - began};
+  for (const std::size_t n : n_tokens) {
+    if (n == 0) return Error{ErrorKind::internal, "BENCH", "A chat did not answer."};
+    rate.tokens += static_cast<double>(n);
+  }
+  return rate;
+}
+
+Result<Rate> measure(ChatService& service, const ChatStart& start, std::size_t n_chats,
+                     std::size_t depth, bool at_once) {
+  std::vector<ChatHandle> chats;
+  for (std::size_t i = 0; i < n_chats; ++i) {
+    SATCHEL_TRY_ASSIGN(const ChatHandle chat, read_chat(service, start, i, depth));
+    chats.push_back(chat);
+  }
+  Result<Rate> rate = answer(service, chats, at_once);
+  for (const ChatHandle chat : chats) service.close(chat);
+  return rate;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 Result<void> run(int argc, char** argv) {
   EngineOptions options;
-  options.model = argv[1];
   const std::string recipe = argc > 2 ? argv[2] : "full";
   const std::size_t depth = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512;
   if (argc > 4) options.n_threads = std::strtoul(argv[4], nullptr, 10);
-  SATCHEL_TRY_ASSIGN(const auto engine, Engine::open(options));
-  SATCHEL_TRY_ASSIGN(std::vector<Chat> chats, open_chats(*engine, recipe, depth));
-  std::vector<std::vector<double>> ms(std::size(kCounts));
+  ChatService service(nullptr, options);
+  SATCHEL_TRY_ASSIGN(const ModelFacts facts, service.open_model(argv[1]));
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe resolved, resolve_recipe(recipe));
+  const ChatStart start{.memory = {std::move(resolved), 0}};
+  std::printf("%s on %s, %s, prompts of %zu words\n", facts.title.c_str(),
+              service.engine()->device().c_str(), recipe.c_str(), depth);
+  std::vector<std::vector<double>> at_once(std::size(kCounts)), ratio(std::size(kCounts));
   for (std::size_t round = 0; round < kRounds; ++round)
     for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-      SATCHEL_TRY_ASSIGN(const double took, steps_ms(*engine, chats, kCounts[i]));
-      ms[i].push_back(took);
+      SATCHEL_TRY_ASSIGN(const Rate one, measure(service, start, kCounts[i], depth, false));
+      SATCHEL_TRY_ASSIGN(const Rate all, measure(service, start, kCounts[i], depth, true));
+      at_once[i].push_back(all.per_s());
+      ratio[i].push_back(all.per_s() / one.per_s());
     }
-  std::printf("%s on %s, %s, %zu tokens each\n", engine->config().name.c_str(),
-              engine->device().c_str(), recipe.c_str(), depth);
-  double alone = 0;
-  for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-    std::sort(ms[i].begin(), ms[i].end());
-    const double per_s = static_cast<double>(kCounts[i] * kSteps) * 1000 / ms[i][kRounds / 2];
-    if (i == 0) alone = per_s;
-    std::printf("%zu chats  %8.1f tok/s together  %.2f times one\n", kCounts[i], per_s,
-                per_s / alone);
-  }
+  for (std::size_t i = 0; i < std::size(kCounts); ++i)
+    std::printf("%zu chats  %8.1f tok/s together  %.2f times one by one\n", kCounts[i],
+                median(at_once[i]), median(ratio[i]));
   return {};
 }
 
