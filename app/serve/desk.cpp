@@ -102,7 +102,8 @@ void Desk::forget(KnownChat& chat) {
 
 Result<void> Desk::remove(KnownChat& chat) {
   close(chat);
-  if (chat.saved.value != 0) SATCHEL_TRY(service_.store()->delete_now(chat.saved));
+  if (chat.saved.value != 0)  // a chat that answers writes to the store, too
+    SATCHEL_TRY(look({}, [&] { return service_.store()->delete_now(chat.saved); }));
   forget(chat);
   return {};
 }
@@ -149,8 +150,9 @@ void Desk::learn_ids(KnownChat& chat) {
   });
 }
 
-Result<KnownChat*> Desk::begin_chat(const ChatRequest& request, const kvcache::Recipe& recipe,
+Result<KnownChat*> Desk::begin_chat(Turn& turn, const kvcache::Recipe& recipe,
                                     const std::stop_token& stop) {
+  const ChatRequest& request = turn.request_;
   KnownChat chat;
   chat.id = request.session.empty() ? fresh_id("chat-") : request.session;
   chat.group = request.group;
@@ -161,6 +163,7 @@ Result<KnownChat*> Desk::begin_chat(const ChatRequest& request, const kvcache::R
   start.name = name_of(chat);
   start.system = request.system;
   SATCHEL_TRY_ASSIGN(chat.handle, service_.begin(std::move(start), {}, {stop, {}}));
+  turn.is_new_ = true;
   chats_.push_back(std::move(chat));
   chats_.back().used = ++n_uses_;
   return &chats_.back();

@@ -76,8 +76,7 @@ class Desk {
   // What the store has; before anything else.
   Result<void> load();
 
-  // The chat of a request, with all its messages. Nobody else gets one until it is answered or
-  // gone.
+  // The chat of a request, with all its messages. Others get theirs while it is answered.
   class Turn {
    public:
     const ChatRequest& request() const { return request_; }
@@ -94,15 +93,15 @@ class Desk {
     std::string session_;
     KnownChat* chat_ = nullptr;
     std::size_t n_prompt_ = 0, n_unread_ = 0;
-    std::size_t needed_bytes_ = 0;  // at the end of its answer
-    bool is_branch_ = false;        // was made for it
-    std::size_t n_read_again_ = 0;  // when the chat was opened for it
+    std::size_t needed_bytes_ = 0;             // at the end of its answer
+    bool is_new_ = false, is_branch_ = false;  // it was made for it
+    std::size_t n_read_again_ = 0;             // when the chat was opened for it
   };
   Result<std::shared_ptr<Turn>> begin(ChatRequest request, const std::stop_token& stop);
   Result<Outcome> answer(Turn& turn, const Listener& listener, const std::stop_token& stop);
 
   // --- what is there
-  // Works while no other request does.
+  // Works while nobody begins or ends a request; chats may answer.
   template <class Work>
   auto alone(const std::stop_token& stop, const Work& work) -> decltype(work()) {
     const auto permit = queue_.wait(stop);
@@ -157,16 +156,17 @@ class Desk {
   Result<void> place(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop);
   Result<KnownChat*> choose(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop);
   Result<KnownChat*> choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop);
-  Result<KnownChat*> begin_chat(const ChatRequest& request, const kvcache::Recipe& recipe,
+  Result<KnownChat*> begin_chat(Turn& turn, const kvcache::Recipe& recipe,
                                 const std::stop_token& stop);
   Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
   Result<std::size_t> open(KnownChat& chat, const std::stop_token& stop);
   Result<void> cut(KnownChat& chat, std::size_t n, const std::stop_token& stop);
+  Result<void> fill(const Turn& turn, const std::stop_token& stop);
   // The request's messages, behind those that its chat has in common with it.
   Result<void> add(const Turn& turn, const std::stop_token& stop);
-  // n_held  messages of the request need no more room
   Result<std::size_t> tokens_of(const ChatRequest& request) const;
   Result<std::vector<runtime::SessionMessage>> messages_of(const KnownChat& chat);
+  // n_held  messages of the request need no more room
   Result<void> check_fits(ChatRequest request, std::size_t n_held);
   void learn_ids(KnownChat& chat);
   void close(KnownChat& chat);
@@ -174,11 +174,12 @@ class Desk {
   Result<void> put_away(KnownChat& chat, const std::stop_token& stop);
   void forget(KnownChat& chat);  // it has no place on disk, or should have none
   bool close_least_used(const KnownChat* but);
-  // Waits where all that can be closed is not enough, as long as another chat answers.
-  Result<void> take_room(Turn& turn, const std::stop_token& stop);
-  enum class Room { enough, if_some_close, if_some_end };
-  Result<Room> room_of(Turn& turn);
-  bool make_room(Turn& turn);
+  // Waits where all that can be closed is not enough, as long as another chat answers; those that
+  // wait come in the order in which they were asked.
+  Result<void> await_memory(Turn& turn, const std::stop_token& stop);
+  enum class Fit { enough, if_some_close, if_some_end };
+  Result<Fit> fit_of(Turn& turn);
+  bool free_memory_for(Turn& turn);
   void give_back(KnownChat& chat);  // to who waits for it, or for memory
   // Again after a chat was closed, as long as memory is what is missing.
   template <class Work>
@@ -206,7 +207,8 @@ class Desk {
   std::list<KnownChat> chats_;
   std::uint64_t n_uses_ = 0;
   std::size_t n_answering_ = 0;
-  std::mutex mutex_;  // of what follows
+  std::vector<const Turn*> memory_line_;  // that wait for memory
+  std::mutex mutex_;                      // of what follows
   std::condition_variable_any given_back_, idle_wakes_;
   std::uint64_t n_given_back_ = 0;
   bool has_idle_work_ = false;

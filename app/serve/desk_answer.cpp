@@ -78,14 +78,14 @@ Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
                                 const std::stop_token& stop) {
   const ChatRequest& request = turn.request_;
   KnownChat* const match = match_of(request, recipe);
-  if (match == nullptr) return begin_chat(request, recipe, stop);
+  if (match == nullptr) return begin_chat(turn, recipe, stop);
   if (request.session.empty()) return choose_alike(turn, *match, stop);
   KnownChat& chat = *match;
   if (!fits(chat, {request, ""})) {  // a recipe is of a chat that begins
     // It was another conversation: its id is this one's now.
     SATCHEL_TRY(check_fits(request, 0));
     SATCHEL_TRY(put_away(chat, stop));
-    return begin_chat(request, recipe, stop);
+    return begin_chat(turn, recipe, stop);
   }
   SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
   const std::size_t n = n_common(chat.said, request.messages);
@@ -132,14 +132,11 @@ Result<void> Desk::check_fits(ChatRequest request, std::size_t n_held) {
 Result<void> Desk::place(Turn& turn, const kvcache::Recipe& recipe, const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(turn.chat_, choose(turn, recipe, stop));
   KnownChat& chat = *turn.chat_;
-  const bool is_new = chat.said.empty();
-  if (service_.engine()->chat_template().has_thinking_switch())
-    SATCHEL_TRY(service_.set_thinking(
-        chat.handle, turn.request_.thinks ? start_.thinking : runtime::Thinking::off, {stop, {}}));
-  const Result<void> added = add(turn, stop);
-  if (!added.ok() && is_new) forget(chat);
-  if (!added.ok() && turn.is_branch_) SATCHEL_TRY(remove(chat));  // else nobody would
-  SATCHEL_TRY(added);
+  const Result<void> filled = fill(turn, stop);
+  // What was made for it nobody else would take away. Why it failed is what counts.
+  if (!filled.ok() && turn.is_new_) forget(chat);
+  if (!filled.ok() && turn.is_branch_) (void)remove(chat);
+  SATCHEL_TRY(filled);
   turn.session_ = chat.id;
   return look(stop, [&]() -> Result<void> {
     const runtime::Session& session = *service_.session(chat.handle);
@@ -149,16 +146,24 @@ Result<void> Desk::place(Turn& turn, const kvcache::Recipe& recipe, const std::s
   });
 }
 
+Result<void> Desk::fill(const Turn& turn, const std::stop_token& stop) {
+  if (service_.engine()->chat_template().has_thinking_switch())
+    SATCHEL_TRY(service_.set_thinking(
+        turn.chat_->handle, turn.request_.thinks ? start_.thinking : runtime::Thinking::off,
+        {stop, {}}));
+  return add(turn, stop);
+}
+
 // What the answer may come to take beside what is taken and what others were promised.
-Result<Desk::Room> Desk::room_of(Turn& turn) {
+Result<Desk::Fit> Desk::fit_of(Turn& turn) {
   const KnownChat& chat = *turn.chat_;
   const runtime::Session* const session = service_.session(chat.handle);
-  if (session == nullptr) return Room::enough;
+  if (session == nullptr) return Fit::enough;
   const std::size_t n =
       std::min(turn.n_prompt_ + turn.request_.sampling.n_tokens_max, session->n_context());
   const auto estimate =
       service_.engine()->estimate(session->recipe(), {.n_tokens = std::max<std::size_t>(n, 1)});
-  if (!estimate.ok()) return Room::enough;
+  if (!estimate.ok()) return Fit::enough;
   turn.needed_bytes_ = estimate->arena_bytes;
   const kvcache::CacheStats stats = session->stats();
   std::size_t needed =
@@ -171,31 +176,35 @@ Result<Desk::Room> Desk::room_of(Turn& turn) {
     needed += one.promised_bytes - std::min(one.promised_bytes, held);
     if (!one.is_taken) resting += held;
   }
-  if (needed <= stats.arena_bytes) return Room::enough;
-  return needed <= stats.arena_bytes + resting ? Room::if_some_close : Room::if_some_end;
+  if (needed <= stats.arena_bytes) return Fit::enough;
+  return needed <= stats.arena_bytes + resting ? Fit::if_some_close : Fit::if_some_end;
 }
 
 // Before an answer, so that this chat's own text is not lowered for the sake of others' that rest,
 // and what those that answer still need is left to them. False: where an answer ends first.
-bool Desk::make_room(Turn& turn) {
+bool Desk::free_memory_for(Turn& turn) {
   for (;;) {
-    const Result<Room> room = look({}, [&] { return room_of(turn); });
-    if (!room.ok() || *room == Room::enough) return true;
-    if (*room == Room::if_some_end && n_answering_ > 0) return false;
+    const Result<Fit> fit = look({}, [&] { return fit_of(turn); });
+    if (!fit.ok() || *fit == Fit::enough) return true;
+    if (*fit == Fit::if_some_end && n_answering_ > 0) return false;
     if (!close_least_used(turn.chat_)) return false;
   }
 }
 
-Result<void> Desk::take_room(Turn& turn, const std::stop_token& stop) {
+Result<void> Desk::await_memory(Turn& turn, const std::stop_token& stop) {
   KnownChat& chat = *turn.chat_;
+  memory_line_.push_back(&turn);
   Result<void> waited;
-  while (waited.ok() && !make_room(turn) && n_answering_ > 0) {
+  while (waited.ok() && n_answering_ > 0 &&
+         (memory_line_.front() != &turn || !free_memory_for(turn))) {
     chat.is_taken = true;
     waited = wait_for_a_chat(turn.permit_, stop);
     turn.permit_.emplace(queue_.wait({}).value());
   }
+  if (n_answering_ == 0) (void)free_memory_for(turn);
+  std::erase(memory_line_, &turn);
   chat.is_taken = false;
-  if (!waited.ok()) give_back(chat);
+  if (!waited.ok() || !memory_line_.empty()) give_back(chat);
   return waited;
 }
 
@@ -242,14 +251,14 @@ Result<std::shared_ptr<Desk::Turn>> Desk::begin(ChatRequest request, const std::
     SATCHEL_TRY_ASSIGN(runtime::CallQueue::Permit permit,
                        wait_for([&] { return match_of(turn->request_, recipe); }, stop));
     turn->permit_.emplace(std::move(permit));
-    turn->is_branch_ = false;
+    turn->is_branch_ = turn->is_new_ = false;
     turn->n_read_again_ = 0;
     const Result<void> placed = place(*turn, recipe, stop);
     if (placed.ok()) break;
     if (!lacks_memory(placed.error()) || n_answering_ == 0) return placed.error();
     SATCHEL_TRY(wait_for_a_chat(turn->permit_, stop));
   }
-  SATCHEL_TRY(take_room(*turn, stop));
+  SATCHEL_TRY(await_memory(*turn, stop));
   return turn;
 }
 
@@ -260,7 +269,9 @@ Result<runtime::GenerateReport> Desk::answer_beside(Turn& turn, const runtime::C
   turn.chat_->promised_bytes = turn.needed_bytes_;
   ++n_answering_;
   turn.permit_.reset();
-  Result<runtime::GenerateReport> report = service_.answer(handle, turn.request_.sampling, call);
+  // Whatever a listener throws, the permit comes back.
+  Result<runtime::GenerateReport> report = runtime::caught<runtime::GenerateReport>(
+      [&] { return service_.answer(handle, turn.request_.sampling, call); });
   turn.permit_.emplace(queue_.wait({}).value());
   --n_answering_;
   return report;
@@ -343,9 +354,10 @@ Result<void> Desk::keep_shown(KnownChat& chat, const std::string& text) {
 // What came of an answer that failed: its words are not known here.
 void Desk::take_back(KnownChat& chat) {
   const auto messages = messages_of(chat);
-  const bool is_whole =
-      messages.ok() && !messages->empty() && messages->back().id == chat.ids.back();
-  if (is_whole || service_.truncate(chat.handle, chat.ids.back()).ok()) return;
+  const bool is_whole = messages.ok() && !messages->empty() && !chat.ids.empty() &&
+                        messages->back().id == chat.ids.back();
+  if (is_whole) return;
+  if (!chat.ids.empty() && service_.truncate(chat.handle, chat.ids.back()).ok()) return;
   close(chat);
   if (chat.saved.value == 0) forget(chat);
 }

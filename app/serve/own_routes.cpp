@@ -1,5 +1,5 @@
 // What no other server has: the sessions and what they hold, limits and recipes, and tokens.
-//   threads  any: each works alone, between answers
+//   threads  any: what changes a chat works alone, what looks works between two tokens of answers
 #include <algorithm>
 #include <utility>
 

@@ -141,7 +141,7 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
       std::string event = name.empty() ? "" : "event: " + std::string(name) + "\n";
       write(event + "data: " + data + "\n\n");
     };
-    const std::unique_ptr<Form> form = make_form(facts_of(*turn), send);
+    std::unique_ptr<Form> form;
     const Listener listener{.reads =
                                 [&] {
                                   if (clock_.steady_ms() - sent_ms > kKeepAliveMs)
@@ -152,11 +152,12 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
                             .said = [&](std::string_view text) { form->said(text); },
                             .called = [&](const ToolCall& call) { form->called(call); }};
     const auto told = runtime::caught<void>([&]() -> Result<void> {
+      form = make_form(facts_of(*turn), send);
       SATCHEL_TRY_ASSIGN(const Outcome outcome, desk_.answer(*turn, listener, gone));
       form->end(outcome);
       return {};
     });
-    if (!told.ok()) form->fail(to_api(told.error()));
+    if (!told.ok() && form) form->fail(to_api(told.error()));
   };
   return response;
 }

@@ -104,7 +104,12 @@ Result<std::unique_ptr<SessionCall>> SessionCall::begin(satchel_session* session
   if (session == nullptr) return missing("session");
   SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
   if (session->shared->is_busy.exchange(true)) return session_busy();
-  return std::make_unique<SessionCall>(*session->shared, functions);
+  try {
+    return std::make_unique<SessionCall>(*session->shared, functions);
+  } catch (...) {
+    session->shared->is_busy = false;
+    throw;
+  }
 }
 
 ChatCall SessionCall::call() {

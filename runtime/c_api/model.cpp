@@ -51,13 +51,12 @@ runtime::EngineOptions engine_options(const Runtime& runtime, const satchel_mode
 Result<std::shared_ptr<Model>> loaded(const satchel_runtime& runtime, const char* path,
                                       const satchel_model_options& options, Listener& listener) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<runtime::ChatStore> store, borrowed(options.store));
-  runtime::EngineOptions of_engine = engine_options(*runtime.shared, options);
-  of_engine.stop = listener.stop().get_token();
-  std::shared_ptr<Model> model(
-      new Model{.runtime = runtime.shared,
-                .service = runtime::ChatService(std::move(store), std::move(of_engine))});
+  std::shared_ptr<Model> model(new Model{
+      .runtime = runtime.shared,
+      .service = runtime::ChatService(std::move(store), engine_options(*runtime.shared, options))});
   SATCHEL_TRY_ASSIGN(const runtime::ModelFacts facts,
                      model->service.open_model(path, listener.call()));
+  if (listener.stop().stop_requested()) return runtime::call_stopped();
   model->device = facts.device;
   return model;
 }
@@ -127,9 +126,7 @@ int32_t satchel_model_describe(satchel_model* model, satchel_model_info* info,
   return guard(err, [&]() -> Result<void> {
     if (model == nullptr) return missing("model");
     SATCHEL_TRY(clear(info));
-    runtime::ChatService& service = model->shared->service;
-    return service.look([&]() -> Result<void> {
-      const runtime::Engine& engine = *service.engine();
+    return with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
       SATCHEL_TRY_ASSIGN(const std::size_t limit, engine.default_budget());
       give(info, {.struct_size = 0,
                   .on_gpu = engine.on_gpu(),
@@ -156,9 +153,11 @@ int32_t satchel_tokenize(satchel_model* model, const char* text, size_t size, in
     if (model == nullptr) return missing("model");
     if (ids == nullptr && capacity > 0) return missing("ids");
     SATCHEL_TRY_ASSIGN(const std::string_view given, text_of(text, size, "text"));
-    SATCHEL_TRY_ASSIGN(
-        const std::vector<runtime::TokenId> encoded,
-        model->shared->service.engine()->tokenizer().encode(given, runtime::SpecialText::as_text));
+    std::vector<runtime::TokenId> encoded;
+    SATCHEL_TRY(with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
+      SATCHEL_TRY_ASSIGN(encoded, engine.tokenizer().encode(given, runtime::SpecialText::as_text));
+      return {};
+    }));
     if (n != nullptr) *n = encoded.size();
     if (ids == nullptr) return {};
     if (encoded.size() > capacity)
@@ -177,8 +176,10 @@ int32_t satchel_detokenize(satchel_model* model, const int32_t* ids, size_t n,
     *text = nullptr;
     if (model == nullptr) return missing("model");
     if (ids == nullptr && n > 0) return missing("ids");
-    give_text(text, model->shared->service.engine()->tokenizer().text({ids, n}));
-    return {};
+    return with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
+      give_text(text, engine.tokenizer().text({ids, n}));
+      return {};
+    });
   });
 }
 
@@ -190,9 +191,7 @@ int32_t satchel_estimate_memory(satchel_model* model, const char* recipe, uint64
     if (estimate == nullptr) return missing("estimate");
     SATCHEL_TRY(clear(estimate));
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe wanted, recipe_of(recipe));
-    runtime::ChatService& service = model->shared->service;
-    return service.look([&]() -> Result<void> {
-      const runtime::Engine& engine = *service.engine();
+    return with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
       SATCHEL_TRY_ASSIGN(
           const runtime::Estimate found,
           engine.estimate(wanted, {.n_tokens = n_tokens,

@@ -118,9 +118,14 @@ int32_t satchel_session_create(satchel_model* model, const char* name,
     SATCHEL_TRY_ASSIGN(ChatStart start, start_of(name, given));
     runtime::ChatService& service = model->shared->service;
     if (name != nullptr && service.store() == nullptr) return no_store();
+    std::size_t n_context = 0;
+    SATCHEL_TRY(with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
+      n_context = engine.config().context;
+      return {};
+    }));
     SATCHEL_TRY_ASSIGN(const ChatHandle chat, service.begin(std::move(start)));
     *session = made(model->shared, chat);
-    (*session)->shared->told.memory.n_context = service.engine()->config().context;
+    (*session)->shared->told.memory.n_context = n_context;
     return {};
   });
 }

@@ -37,14 +37,15 @@ Result<std::shared_ptr<const runtime::Grammar>> grammar_of(const satchel_samplin
 Result<std::size_t> unread_of(SessionCall& call) {
   runtime::ChatService& service = call.service();
   std::size_t n = 0;
-  SATCHEL_TRY(service.look([&]() -> Result<void> {
+  const auto look = [&]() -> Result<void> {
     const runtime::Session* session = service.session(call.chat());
     if (session == nullptr) return {};
     n = session->tokens().size() - session->n_read();
     for (const runtime::Episode& episode : session->episodes())
       if (episode.is_unread) n += episode.n_tokens;
     return {};
-  }));
+  };
+  SATCHEL_TRY(service.look(look, {.stop = call.stop().get_token()}));
   return n;
 }
 

@@ -91,14 +91,20 @@ void CallQueue::end_answer(ChatHandle chat) {
   answering_.erase(chat);
 }
 
-void CallQueue::pause(const bool& may_go_on) {
+bool CallQueue::answers(ChatHandle chat) const {
+  const std::lock_guard lock(mutex_);
+  return answering_.contains(chat);
+}
+
+void CallQueue::pause(Place& place, const bool& may_go_on) noexcept {
   std::unique_lock lock(mutex_);
-  Waiter& here = waiters_.emplace_back();
-  here.may_go_on = &may_go_on;
+  const auto here = place.waiter_.begin();
+  here->may_go_on = &may_go_on;
+  waiters_.splice(waiters_.end(), place.waiter_);
   holder_ = {};
   wake_next();
-  here.wakes.wait(lock, [this, &here] { return is_free() && next() == &here; });
-  remove(here);
+  here->wakes.wait(lock, [this, here] { return is_free() && next() == &*here; });
+  place.waiter_.splice(place.waiter_.begin(), waiters_, here);
   holder_ = std::this_thread::get_id();
 }
 

@@ -33,6 +33,12 @@ struct CallScope {
 };
 
 class CallQueue {
+  struct Waiter {
+    CallScope scope = {};
+    const bool* may_go_on = nullptr;  // of an answer that paused
+    std::condition_variable_any wakes = {};
+  };
+
  public:
   // The right to use the engine, until it is destroyed.
   class Permit {
@@ -46,6 +52,13 @@ class CallQueue {
 
    private:
     CallQueue* queue_;
+  };
+
+  // Where an answer pauses, made once, so that a pause needs no memory.
+  class Place {
+   private:
+    friend class CallQueue;
+    std::list<Waiter> waiter_{1};
   };
 
   Result<Permit> wait(const std::stop_token& stop, const CallScope& scope = {});
@@ -62,20 +75,15 @@ class CallQueue {
   // --- for the call that has the permit
   void begin_answer(ChatHandle chat);
   void end_answer(ChatHandle chat);
+  bool answers(ChatHandle chat) const;
   // Others may come in until `may_go_on` is set, by one of them; then it has the permit again.
-  void pause(const bool& may_go_on);
+  void pause(Place& place, const bool& may_go_on) noexcept;
   // Whether somebody would come in if it paused.
   bool is_wanted();
 
   std::size_t n_waiting() const;  // calls and idle work that have no permit yet
 
  private:
-  struct Waiter {
-    CallScope scope = {};
-    const bool* may_go_on = nullptr;  // of an answer that paused
-    std::condition_variable_any wakes = {};
-  };
-
   bool is_free() const { return holder_ == std::thread::id(); }
   // Who comes in when the permit is free; nullptr: nobody.
   Waiter* next();

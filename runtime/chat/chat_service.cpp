@@ -96,7 +96,7 @@ Result<ModelFacts> ChatService::open_model(const std::string& path, const ChatCa
 
 // Chats have no session where there is another engine afterwards.
 Result<ModelFacts> ChatService::load_model(const std::string& path, Running& running) {
-  const ModelHolder::Outcome outcome = model_.open(path, progress_of(running));
+  const ModelHolder::Outcome outcome = model_.open(path, {running.call.stop, progress_of(running)});
   if (!outcome.error) {
     is_model_told_ = true;
     return model_facts(*engine(), model_.path());
@@ -136,7 +136,7 @@ Result<CpuMove> ChatService::use_cpu(ChatHandle handle, const Sampling& sampling
                                      const ChatCall& call) {
   return run<CpuMove>(ChatTask::use_cpu, handle, call, [&](Running& running) -> Result<CpuMove> {
     if (model_.path().empty()) return no_model();
-    SATCHEL_TRY(model_.move_to_cpu(progress_of(running)));
+    SATCHEL_TRY(model_.move_to_cpu({running.call.stop, progress_of(running)}));
     is_model_told_ = true;
     running.tell(ModelSwitched{model_facts(*engine(), model_.path())});
     CpuMove move;
@@ -183,8 +183,10 @@ Result<Chat> ChatService::remove(ChatId id, const ChatCall& call) {
   return run<Chat>(ChatTask::remove_chat, {}, call, [&](Running& running) -> Result<Chat> {
     SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
     SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
+    const auto open = handle_of(id);
+    if (open && queue_.answers(*open)) return chat_is_open();
     SATCHEL_TRY(chats->remove_chat(id));
-    if (const auto open = handle_of(id)) close_now(*open);
+    if (open) close_now(*open);
     running.tell(ChatRemoved{chat});
     return chat;
   });
@@ -222,8 +224,8 @@ void ChatService::close(ChatHandle chat) {
 }
 
 CallScope ChatService::scope_of(ChatTask task, ChatHandle chat) {
-  const bool needs_all = task == ChatTask::open_model || task == ChatTask::use_cpu ||
-                         task == ChatTask::remove_chat || task == ChatTask::change_memory;
+  const bool needs_all =
+      task == ChatTask::open_model || task == ChatTask::use_cpu || task == ChatTask::change_memory;
   return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send};
 }
 

@@ -3,10 +3,12 @@
 //   threads  1 any thread may make any call. Calls run one after the other, in the order in which
 //              they came (the engine is single-threaded), but chats answer at once: they decode
 //              together (DecodeGroup), and calls of other chats come in between two tokens. Another
-//              model, limit or recipe waits until no chat answers. Several chats may be open at once
-//              and share the engine's arena and its limit
+//              model, limit or recipe waits until no chat answers; a limit that a chat begins with
+//              holds at once. Several chats may be open at once and share the engine's arena and
+//              its limit
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
-//              stopped while it runs it ends within 200 ms and keeps what was done
+//              stopped while it runs it ends within 200 ms and keeps what was done. An answer that
+//              waits for another chat's prefill or sink ends after that
 //            3 idle() runs when no call waits, and makes way for any call within 200 ms
 //            4 a call's events come on its own thread, before it returns. A sink may stop any call,
 //              but not make one, nor wait for a thread that does: on its own thread a call
@@ -89,7 +91,9 @@ class ChatService {
   // --- the library
   Result<std::vector<Chat>> chats(const ChatCall& call = {});  // those that have messages
   Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
-  Result<Chat> remove(ChatId chat, const ChatCall& call = {});  // and closes it
+  // And closes it.
+  //   errors  CHAT_OPEN: it answers
+  Result<Chat> remove(ChatId chat, const ChatCall& call = {});
   Result<Chat> restore(ChatId chat, const ChatCall& call = {});
 
   // --- open chats

@@ -1,6 +1,6 @@
 #include "runtime/chat/decode_group.h"
 
-#include "runtime/chat/chat_errors.h"
+#include <utility>
 
 namespace satchel::runtime {
 
@@ -21,25 +21,37 @@ Result<void> DecodeGroup::Member::decode(Turn& turn, TokenId token) {
   Next next{.turn = &turn, .token = token, .n_before = turn.cache().n_tokens()};
   group_.next_.push_back(&next);
   if (group_.next_.size() < group_.n_members_) {
-    group_.queue_.pause(next.is_decoded);
-    return next.decoded;
+    group_.queue_.pause(place_, next.is_decoded);
+  } else {
+    group_.step();
+    // Alone it never pauses; so that others come in:
+    if (group_.n_members_ == 1 && group_.queue_.is_wanted())
+      group_.queue_.pause(place_, next.is_decoded);
   }
-  group_.step();
-  // Alone it never pauses; so that others come in:
-  if (group_.n_members_ == 1 && group_.queue_.is_wanted()) group_.queue_.pause(next.is_decoded);
-  return next.decoded;
+  if (next.thrown) std::rethrow_exception(next.thrown);
+  return std::move(next.decoded);
 }
 
-void DecodeGroup::step() {
-  const Result<void> together = caught<void>([this] { return decode_all(); });
+void DecodeGroup::step() noexcept {
+  Result<void> together;
+  std::exception_ptr thrown;
+  try {
+    together = decode_all();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
   for (Next* const next : next_) {
     const std::size_t n = next->turn->cache().n_tokens();
-    if (n > next->n_before)
-      next->decoded = Result<void>();
-    else if (n < next->n_before)
-      next->decoded = together;
-    else
-      next->decoded = caught<void>([&] { return next->turn->decode(next->token); });
+    try {
+      if (n == next->n_before) {
+        next->decoded = next->turn->decode(next->token);
+      } else if (n < next->n_before) {
+        next->thrown = thrown;
+        next->decoded = together;
+      }
+    } catch (...) {
+      next->thrown = std::current_exception();
+    }
     next->is_decoded = true;
   }
   next_.clear();

@@ -8,6 +8,7 @@
 //            A chat whose cache lost tokens on the way gets the step's error: it caused that
 #pragma once
 
+#include <exception>
 #include <vector>
 
 #include "runtime/chat/call_queue.h"
@@ -27,11 +28,13 @@ class DecodeGroup {
     Member(Member&&) = delete;
     ~Member();
 
+    // Throws what its own token threw.
     Result<void> decode(Turn& turn, TokenId token);
 
    private:
     DecodeGroup& group_;
     const ChatHandle chat_;
+    CallQueue::Place place_;
   };
 
  private:
@@ -40,10 +43,12 @@ class DecodeGroup {
     TokenId token = 0;
     std::size_t n_before = 0;  // tokens in its cache
     Result<void> decoded = {};
+    std::exception_ptr thrown = nullptr;
     bool is_decoded = false;
   };
 
-  void step();
+  // Whatever is thrown in it, each gets its result.
+  void step() noexcept;
   Result<void> decode_all();
 
   CallQueue& queue_;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "runtime/engine.h"
@@ -18,27 +19,31 @@ namespace satchel::runtime {
 
 class ModelHolder {
  public:
+  struct Loading {
+    std::stop_token stop = {};
+    ProgressFn progress = {};
+  };
   struct Outcome {
     std::optional<Error> error;  // none: the model asked for is open
     bool came_back = false;      // the one that was open had to go meanwhile
   };
 
-  // options: of every engine; model and progress are set here
+  // options: of every engine; model, progress and stop are set here
   ModelHolder(EngineOptions options, std::function<void()> let_sessions_go)
       : options_(std::move(options)), let_sessions_go_(std::move(let_sessions_go)) {}
 
-  Outcome open(const std::string& path, const ProgressFn& progress);
+  Outcome open(const std::string& path, const Loading& loading);
   // The same model on the CPU, here and from now on. The engine that failed is closed first: the
   // machine may not hold the model twice. After an error there is none; this can be tried again.
   //   needs   path()
-  Result<void> move_to_cpu(const ProgressFn& progress);
+  Result<void> move_to_cpu(const Loading& loading);
 
   Engine* engine() const { return engine_.get(); }  // nullptr: no model is open
   const std::string& path() const { return path_; }
 
  private:
   Result<std::unique_ptr<Engine>> load(const std::string& path, const std::string& backend,
-                                       const ProgressFn& progress) const;
+                                       const Loading& loading) const;
   void take(std::unique_ptr<Engine> engine, const std::string& path);
   void let_go();
 

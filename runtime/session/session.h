@@ -181,11 +181,11 @@ struct AllAsked {
 };
 
 class Session;
-// One chat of those that answer together (Engine::generate): the arguments of Session::generate.
 class Turn;
 // Decodes a token of the turn, as Turn::decode() does.
 using DecodeFn = std::function<Result<void>(Turn&, TokenId)>;
 
+// The arguments of Session::generate.
 struct TurnRequest {
   Sampling sampling = {};
   DeltaFn delta = {};

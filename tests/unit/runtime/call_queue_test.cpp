@@ -166,7 +166,8 @@ TEST_F(CallQueueTest, a_chat_that_answers_lets_calls_of_other_chats_in_between_t
   until_waiting(4);
   EXPECT_TRUE(queue_.is_wanted());
   const bool may_go_on = true;
-  queue_.pause(may_go_on);
+  CallQueue::Place place;
+  queue_.pause(place, may_go_on);
   order.push_back('p');
   EXPECT_FALSE(queue_.is_wanted()) << "who needs all chats waits, and who came later behind it";
   EXPECT_EQ(queue_.wait({}).error().code, "NESTED_CALL");
@@ -182,7 +183,8 @@ TEST_F(CallQueueTest, an_answer_goes_on_when_another_has_what_it_waits_for) {
   std::thread answer([&] {
     const auto permit = queue_.wait({});
     queue_.begin_answer({1});
-    queue_.pause(has_token);
+    CallQueue::Place place;
+    queue_.pause(place, has_token);
     EXPECT_TRUE(has_token);
     queue_.end_answer({1});
   });

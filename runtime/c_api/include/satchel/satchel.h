@@ -17,8 +17,11 @@
  *            any time
  *   callbacks  run on the thread that made the call, before it returns. They may call
  *            satchel_cancel and satchel_*_stats; anything else on the same model returns
- *            SATCHEL_BUSY or SATCHEL_INVALID. They must not throw or longjmp. Not 0 stops the call
- *   cancel   within 200 ms on a CPU; the session holds what was done
+ *            SATCHEL_BUSY or SATCHEL_INVALID; satchel_session_free and the satchel_stream_* calls
+ *            must not be made there. They must not throw or longjmp. Not 0 stops the call. While one
+ *            runs no other session of the model goes on
+ *   cancel   within 200 ms on a CPU, or when the prefill or callback of another session of the
+ *            model that it waits for is over; the session holds what was done
  *   globals  none but the names of scorers: two runtimes in one process do not know each other.
  *            After fork() only exec() */
 #ifndef SATCHEL_H
@@ -305,8 +308,8 @@ int32_t satchel_session_open(satchel_model *model, const char *name,
                              satchel_session **session, satchel_error **err);
 /* A second session that goes on from here: pages are shared until they differ. */
 int32_t satchel_session_fork(satchel_session *session, satchel_session **fork, satchel_error **err);
-/* What was said is on disk before; the cache is saved after each call. Waits for the calls of the
- * model's other sessions; not from a callback. */
+/* What was said is on disk before; the cache is saved after each call. Waits until the calls of the
+ * model's other sessions let it in. */
 void satchel_session_free(satchel_session *session);
 /* The call that runs on the session ends soon with CANCELLED, or its result says so. Not from a
  * signal handler. */

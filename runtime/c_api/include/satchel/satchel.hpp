@@ -117,6 +117,7 @@ class Heard {
  private:
   template <class Work>
   std::int32_t guarded(const Work& work) noexcept {
+    if (thrown_ != nullptr) return 1;
     try {
       return work() ? 0 : 1;
     } catch (...) {
