@@ -34,7 +34,7 @@
 namespace satchel::serve {
 
 // That are answered, or wait. docs/server.md
-inline constexpr std::size_t kRequestsMax = 32;
+inline constexpr std::size_t kRequestsMax = 24;
 
 struct Outcome {
   std::string session;                       // the id of the chat

@@ -5,14 +5,15 @@
 Each chat is about notes of its own. First it is talked through alone; then every answer to it must be the same,
 whoever else asks meanwhile: a word of another chat would be another text. A quarter of the clients reads whole answers,
 a quarter streams, a quarter reads slowly, a quarter leaves in the middle and asks again; half of each alternates two
-chats; most name a session, eight are known by their messages. When memory was full once, SECONDS are measured
-(default 10).
+chats; most name a session, eight are known by their messages. One more begins chats and deletes them. All are saved.
+When memory was full once, SECONDS are measured (default 10).
 """
 import itertools
 import json
 import pathlib
 import re
 import sys
+import tempfile
 import threading
 import time
 
@@ -144,7 +145,7 @@ class Crowd:
         self.server, self.healths = server, []
         left = iter(chats)
         clients = [Client(i, [next(left) for _ in range(1 + i // 4 % 2)], server, self.counts) for i in range(N_CLIENTS)]
-        works = [client.talk for client in clients] + [self.check_health]
+        works = [client.talk for client in clients] + [self.check_health, self.delete_chats]
         self.threads = [threading.Thread(target=self.guard, args=(work,), daemon=True) for work in works]
         for thread in self.threads:
             thread.start()
@@ -161,6 +162,18 @@ class Crowd:
             began = time.monotonic()
             assert self.server.ask("/health").status == 200
             self.healths.append(time.monotonic() - began)
+
+    def delete_chats(self, ends):
+        for number in itertools.count():
+            if ends.wait(0.2):
+                return
+            session = f"short-{number}"
+            body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "satchel": {"session": session}}
+            if self.server.ask("/v1/chat/completions", body).status == 429:
+                continue
+            gone = self.server.ask("/satchel/sessions/" + session, method="DELETE")
+            assert gone.status == 200, (gone.status, gone.read())
+            assert self.server.ask("/satchel/sessions/" + session).status == 404
 
     def wait(self, seconds, until=lambda: False):
         """Every half second: what the process holds."""
@@ -184,7 +197,8 @@ def main():
     rows = [row for row in rows if row["set"] == "names-512"]
     chats = [Chat(i, row) for i, row in enumerate(rows[:N_CLIENTS * 3 // 2])]
     assert len(chats) == N_CLIENTS * 3 // 2
-    with Server(sys.argv[1], "--recipe", "full", "--budget", "300MB", "--threads", "1", "--metrics") as server:
+    options = ("--recipe", "full", "--budget", "300MB", "--threads", "1", "--metrics")
+    with tempfile.TemporaryDirectory() as folder, Server(sys.argv[1], "--store", folder, *options) as server:
         n_right, n_asked = talk_alone(server, chats)
         before, began = holds(server), time.monotonic()
         crowd = Crowd(server, chats)

@@ -15,11 +15,11 @@ class Server:
     def connect(self, timeout=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
-    def ask(self, path, body=None):
-        """The response, whose bytes are still to be read; GET without a body."""
+    def ask(self, path, body=None, method="GET"):
+        """The response, whose bytes are still to be read; POST with a body."""
         connection = self.connect()
         if body is None:
-            connection.request("GET", path)
+            connection.request(method, path)
         else:
             connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         return connection.getresponse()
