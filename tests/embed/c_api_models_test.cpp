@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "embed/c_api.h"
 
@@ -62,6 +64,42 @@ TEST_F(CApi, a_model_moves_to_the_cpu_and_answers_what_was_not_answered) {
   EXPECT_THAT(moved(), HasSubstr("rabbit"));
   EXPECT_GT(result.n_answer, 0u);
   EXPECT_FALSE(send(other.get(), kPet).empty()) << "in the store under a name of its own";
+}
+
+TEST_F(CApi, without_a_model_every_call_says_so_until_the_cpu_has_it_again) {
+  const Store kept = store();
+  const Model loaded = model(kept.get());
+  const Session chat = session(loaded.get(), "notes");
+  send(chat.get(), kNotes);
+  satchel_listener stops = SATCHEL_INIT(satchel_listener);
+  stops.progress = [](void*, int32_t phase, uint64_t, uint64_t) {
+    return int32_t{phase == SATCHEL_PHASE_LOAD};
+  };
+  const auto move = [&](const satchel_listener* listener) {
+    return satchel_use_cpu(chat.get(), nullptr, listener, nullptr, nullptr, nullptr,
+                           failure_.out());
+  };
+  ASSERT_EQ(move(&stops), SATCHEL_CANCELLED);
+  satchel_model_info info = SATCHEL_INIT(satchel_model_info);
+  satchel_estimate estimate = SATCHEL_INIT(satchel_estimate);
+  satchel_session* none = nullptr;
+  satchel_buffer* text = nullptr;
+  const int32_t id = 1;
+  std::size_t n = 0;
+  const std::vector<std::function<int32_t()>> calls = {
+      [&] { return satchel_model_describe(loaded.get(), &info, failure_.out()); },
+      [&] { return satchel_tokenize(loaded.get(), "a", 1, nullptr, 0, &n, failure_.out()); },
+      [&] { return satchel_detokenize(loaded.get(), &id, 1, &text, failure_.out()); },
+      [&] {
+        return satchel_estimate_memory(loaded.get(), "full", 0, 0, &estimate, failure_.out());
+      },
+      [&] { return satchel_session_create(loaded.get(), "x", nullptr, &none, failure_.out()); }};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(calls[i](), SATCHEL_INVALID) << i;
+    EXPECT_EQ(failure_.code(), "NO_MODEL") << i;
+  }
+  ok(move(nullptr), failure_);
+  EXPECT_THAT(send(chat.get(), kPet), HasSubstr("rabbit"));
 }
 
 #ifdef SATCHEL_TEST_LIBRARIES
