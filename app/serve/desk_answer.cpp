@@ -194,9 +194,11 @@ bool Desk::free_memory_for(Turn& turn) {
 Result<void> Desk::await_memory(Turn& turn, const std::stop_token& stop) {
   KnownChat& chat = *turn.chat_;
   memory_line_.push_back(&turn);
+  const auto must_wait = [&] {
+    return n_answering_ > 0 && (memory_line_.front() != &turn || !free_memory_for(turn));
+  };
   Result<void> waited;
-  while (waited.ok() && n_answering_ > 0 &&
-         (memory_line_.front() != &turn || !free_memory_for(turn))) {
+  while (waited.ok() && must_wait()) {
     chat.is_taken = true;
     waited = wait_for_a_chat(turn.permit_, stop);
     turn.permit_.emplace(queue_.wait({}).value());

@@ -3,8 +3,8 @@
 // the shared memory suffices.
 //   step     whoever brings the last token of the members does it for all; the others pause
 //   needs    turns of one engine; who uses a Member has the permit of the queue
-//   errors   where the step fails, each chat that it left unchanged decodes its token alone, so that
-//            only those fail that would have failed alone; this also reclaims memory if it is full.
+//   errors   where the step fails, each chat that it left unchanged decodes its token alone, so
+//            that only those fail that would have failed alone; this also reclaims memory.
 //            A chat whose cache lost tokens on the way gets the step's error: it caused that
 #pragma once
 

@@ -3,7 +3,7 @@
 // the journal before it is shown. At the end the cache has seen all of them, and the cost of
 // reading is measured.
 //   order   begin -> (choose -> decode, or a DecodeGroup's step -> decoded)* until choose gives
-//           none -> close -> measure, once. What fails on the way ends the turn, and close() says so
+//           none -> close -> measure, once. What fails on the way ends the turn; close() says so
 #pragma once
 
 #include <memory>

@@ -18,8 +18,8 @@
  *   callbacks  run on the thread that made the call, before it returns. They may call
  *            satchel_cancel and satchel_*_stats; anything else on the same model returns
  *            SATCHEL_BUSY or SATCHEL_INVALID; satchel_session_free and the satchel_stream_* calls
- *            must not be made there. They must not throw or longjmp. Not 0 stops the call. While one
- *            runs no other session of the model goes on
+ *            must not be made there. They must not throw or longjmp. Not 0 stops the call. While
+ *            one runs no other session of the model goes on
  *   cancel   within 200 ms on a CPU, or when the prefill or callback of another session of the
  *            model that it waits for is over; the session holds what was done
  *   globals  none but the names of scorers: two runtimes in one process do not know each other.
