@@ -91,7 +91,10 @@ Result<void> run(int argc, char** argv) {
   ChatService service(nullptr, options);
   SATCHEL_TRY_ASSIGN(const ModelFacts facts, service.open_model(argv[1]));
   SATCHEL_TRY_ASSIGN(kvcache::Recipe resolved, resolve_recipe(recipe));
-  const ChatStart start{.memory = {std::move(resolved), 0}};
+  // A word may be two tokens.
+  SATCHEL_TRY_ASSIGN(const Estimate most,
+                     service.engine()->estimate(resolved, {.n_tokens = 2 * depth + 2 * kTokens}));
+  const ChatStart start{.memory = {std::move(resolved), kCounts[3] * most.arena_bytes}};
   std::printf("%s on %s, %s, prompts of %zu words\n", facts.title.c_str(),
               service.engine()->device().c_str(), recipe.c_str(), depth);
   std::vector<std::vector<double>> at_once(std::size(kCounts)), ratio(std::size(kCounts));
