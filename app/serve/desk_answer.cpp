@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLeastAnswer = 32;
 
 Error busy() {
-  return {ErrorKind::invalid, "BUSY", "Too many requests wait. Try again in a moment."};
+  return {ErrorKind::invalid, "BUSY", "Too many requests are waiting. Try again in a moment."};
 }
 
 }  // namespace

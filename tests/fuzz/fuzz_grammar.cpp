@@ -12,20 +12,13 @@
 #include "runtime/grammar/json_schema.h"
 #include "runtime/grammar/token_constraint.h"
 #include "target.h"
+#include "two_texts.h"
 
 namespace satchel::fuzz {
 namespace {
 
 using runtime::Grammar;
 using runtime::TokenConstraint;
-
-Input input_of(bool is_schema, const std::string& text, const std::string& followed) {
-  Input input = {std::uint8_t{is_schema}, static_cast<std::uint8_t>(text.size() & 0xff),
-                 static_cast<std::uint8_t>(text.size() >> 8)};
-  input.insert(input.end(), text.begin(), text.end());
-  input.insert(input.end(), followed.begin(), followed.end());
-  return input;
-}
 
 std::vector<Input> seeds() {
   return {
@@ -102,11 +95,10 @@ const Target target{.name = "grammar", .seeds = seeds, .generate = generate};
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace satchel;
-  if (size < 3) return 0;
-  const std::string_view all(reinterpret_cast<const char*>(bytes), size);
-  const std::size_t n = std::min<std::size_t>(size - 3, std::size_t{bytes[1]} | bytes[2] << 8);
-  const std::string_view text = all.substr(3, n);
-  auto grammar = bytes[0] == 0 ? runtime::parse_gbnf(text) : runtime::grammar_of_schema(text);
-  if (grammar.ok()) fuzz::follow(std::move(grammar).value(), all.substr(3 + n));
+  const auto given = fuzz::two_texts_of(bytes, size);
+  if (!given) return 0;
+  auto grammar = given->how == 0 ? runtime::parse_gbnf(given->first)
+                                 : runtime::grammar_of_schema(given->first);
+  if (grammar.ok()) fuzz::follow(std::move(grammar).value(), given->second);
   return 0;
 }

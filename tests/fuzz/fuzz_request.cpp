@@ -15,6 +15,7 @@
 #include "kernels/base/assert.h"
 #include "mutate.h"
 #include "target.h"
+#include "two_texts.h"
 
 namespace satchel::fuzz {
 namespace {
@@ -27,14 +28,6 @@ constexpr std::array kParsers = {serve::parse_chat, serve::parse_completion, ser
                                  serve::parse_messages};
 constexpr std::uint8_t kHasToken = 4, kIsOpen = 8;  // bits of the first byte
 constexpr std::string_view kToken = "0123456789abcdef", kOrigin = "https://example.org";
-
-Input input_of(std::uint8_t how, const std::string& headers, const std::string& body) {
-  Input input = {how, static_cast<std::uint8_t>(headers.size() & 0xff),
-                 static_cast<std::uint8_t>(headers.size() >> 8)};
-  input.insert(input.end(), headers.begin(), headers.end());
-  input.insert(input.end(), body.begin(), body.end());
-  return input;
-}
 
 // That a response may follow.
 const std::list<serve::KnownChat>& chats() {
@@ -220,14 +213,13 @@ const Target target{.name = "request", .seeds = seeds, .generate = generate};
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace satchel;
-  if (size < 3) return 0;
-  const std::string_view all(reinterpret_cast<const char*>(bytes), size);
-  const std::size_t n = std::min<std::size_t>(size - 3, std::size_t{bytes[1]} | bytes[2] << 8);
-  fuzz::check_guard(bytes[0], all.substr(3, n));
+  const auto given = fuzz::two_texts_of(bytes, size);
+  if (!given) return 0;
+  fuzz::check_guard(given->how, given->first);
   serve::Json body;
-  if (serve::parse_body(std::string(all.substr(3 + n)), body)) return 0;
+  if (serve::parse_body(std::string(given->second), body)) return 0;
   serve::ChatRequest request;
-  if (fuzz::kParsers[bytes[0] & 3](body, {}, request)) return 0;
+  if (fuzz::kParsers[given->how & 3](body, {}, request)) return 0;
   fuzz::check_request(request);
   if (serve::ResponseIds().recall(fuzz::chats(), request)) fuzz::check_request(request);
   (void)serve::compile_shape(request);
