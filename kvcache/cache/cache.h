@@ -10,7 +10,8 @@
 //   reach    where the text is longer than the model's context, attention sees only part of it
 //            (CacheEdit::set_reach)
 //   the rest  compactor(), edit(), inspector(): each says in its header what it does
-//   invariants  1 the arena's limit holds; no call of a decode step allocates
+//   invariants  1 the arena's limit holds; no call of a decode step allocates, except that every
+//                 eighth flush makes lists longer
 //               2 begin_step and begin_prefill fail before anything changes (out_of_memory,
 //                 CACHE_FULL), or the rest cannot run out of memory
 //               3 a prefill that is not committed leaves no trace, nor does a step that is not

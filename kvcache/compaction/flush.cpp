@@ -151,6 +151,8 @@ std::size_t flush_bytes(const CacheState& cache, std::uint8_t finest, std::size_
 
 Result<void> flush_if_due(CacheState& cache) {
   if (cache.since_flush < kFlushTokens) return {};
+  if (cache.flushes_reserved == 0) cache.reserve_lists();
+  --cache.flushes_reserved;
   SATCHEL_TRY(TailFlush(cache).run());
   if (!cache.layout.pipeline.fires(TriggerEvent::steps, cache.text.n_tokens)) return {};
   const Result<CompactionReport> report = Compaction(cache).decide_all_text();

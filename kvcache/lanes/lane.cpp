@@ -89,8 +89,10 @@ void Lane::set_exact(ExtentId exact, const Capacity& capacity, std::size_t tail_
 }
 
 void Lane::reserve_pages(std::size_t n_pages) {
-  pages_.reserve(n_pages);
-  views_.reserve(n_pages);
+  if (pages_.capacity() >= n_pages && views_.capacity() >= n_pages) return;
+  const std::size_t n = std::max(n_pages, pages_.capacity() + pages_.capacity() / 2);
+  pages_.reserve(n);
+  views_.reserve(n);
 }
 
 void Lane::add_page(const PageRecord& page) {

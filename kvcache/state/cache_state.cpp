@@ -205,17 +205,11 @@ Result<void> CacheState::show_all_if_stale() {
 }
 
 void CacheState::reserve_lists() {
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t head_dim : layout.tiers.head_dims())
-    for (std::uint8_t tier = 0; tier < layout.tiers.n_tiers(); ++tier)
-      least = std::min(least, layout.page_bytes(tier, head_dim, kernels::kPageTokens));
-  // Lanes flush in the same step, at most two tiers each, until nothing is free.
-  const std::size_t more = arena.free_bytes() / (least * lanes.size()) + 4;
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    lanes[i].reserve_pages(lanes[i].pages().size() + more);
-    table_is_stale = true;
-  }
-  arena.reserve_extents(more * lanes.size());
+  constexpr std::size_t kMore = kFlushesReserved * kFlushRunsMax;
+  flushes_reserved = kFlushesReserved;
+  for (Lane& lane : lanes) lane.reserve_pages(lane.pages().size() + kMore);
+  table_is_stale = true;
+  arena.reserve_extents(kMore * lanes.size());
   const std::size_t segments = lanes.size() * kFlushRunsMax;
   step.flushed.reserve(segments);
   step.flushed_lanes.reserve(segments);
@@ -224,10 +218,9 @@ void CacheState::reserve_lists() {
   for (const LayerShape& layer : layout.shape.layers) n_heads = std::max(n_heads, layer.n_kv_heads);
   step.stores.reserve(2 * n_heads);
   text.segments.reserve(text.segments.size() + 2);
-  reserve_step(more);
+  reserve_step(kMore);
 }
 
-// Until the arena is full: no step lengthens a list beyond this.
 void CacheState::reserve_step(std::size_t more_pages) {
   const std::size_t n_more = (more_pages + 1) * kernels::kPageTokens;
   std::size_t n_pages = 0, n_slots = 0, n_heads = 0, n_queries = 0;

@@ -29,6 +29,10 @@
 
 namespace satchel::kvcache {
 
+// Lists grow by so many flushes at a time. More would be memory beside the arena that most chats
+// never use.
+inline constexpr std::size_t kFlushesReserved = 8;
+
 // Working lists of a decode step and of a flush, so that a step allocates nothing: they
 // can hold what comes until the next reserve_lists().
 struct StepScratch {
@@ -72,6 +76,7 @@ struct CacheState final : ExtentUser {
   ExtentId scratch = {}, reserve = {};
   bool has_scratch = false, has_reserve = false;
   StepScratch step = {};
+  std::size_t flushes_reserved = 0;  // that lists have room for
 
   CacheView view() const;  // for planning
   std::uint8_t tier_at(std::size_t position, std::uint8_t finest = kTierExact) const {
@@ -117,7 +122,7 @@ struct CacheState final : ExtentUser {
   bool table_is_stale = false;
   Result<void> show_all_if_stale();
 
-  // Capacity in lists for what decoding may add until the arena is full.
+  // Capacity in lists for what decoding adds with its next kFlushesReserved flushes.
   void reserve_lists();
   void reserve_step(std::size_t more_pages);
   void undo_open_step();

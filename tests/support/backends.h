@@ -51,8 +51,9 @@ class OnEveryBackend : public testing::TestWithParam<BackendRow> {
   void TearDown() override;
   kernels::Backend& backend() { return *backend_; }
   kernels::Backend& reference() { return *reference_; }
-  // Of cases that differ in numbers alone the executor, which is slow, takes every n-th; all of
-  // them where SATCHEL_TEST_ALL_CASES is set.
+  // Of cases that differ in numbers alone the executor, which is slow, takes every n-th, and a
+  // program with AddressSanitizer every fifth at least; all of them where SATCHEL_TEST_ALL_CASES
+  // is set.
   bool takes(std::size_t i, std::size_t every) const;
 
  private:

@@ -69,7 +69,7 @@ TEST_P(RandomWalk, goes_on_alike_after_it_was_saved_and_restored) {
 }
 
 std::vector<std::string> walked_recipes() {
-  std::vector<std::string> names = test::usable_recipes();
+  std::vector<std::string> names = recipe_names();
   names.emplace_back(kPackedH2o);
   return names;
 }

@@ -356,8 +356,8 @@ TEST_F(ChatServiceTest, several_chats_of_several_threads_answer_as_each_does_alo
   EXPECT_EQ(names().size(), kChats);
 }
 
-// A chat whose answer goes on until it is told to end, and waits at its first word until so many
-// calls are in the queue. `watch` is called with every later word.
+// A chat whose answer goes on until it is told to end, waits at its first word until so many calls
+// are in the queue, and then says one more at least. `watch` is called with every later word.
 class LongAnswer {
  public:
   LongAnswer(ChatService& service, ChatHandle chat, std::size_t n_calls,
@@ -369,6 +369,7 @@ class LongAnswer {
               std::make_shared<Grammar>(value_of(parse_gbnf("root ::= [a-z ]{1500}")));
           const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
             if (!std::holds_alternative<AnswerDelta>(event)) return;
+            if (has_met_) goes_on_ = true;
             if (has_begun_.exchange(true) && watch) watch();
             while (service.n_waiting() < n_calls && !has_met_) std::this_thread::yield();
             has_met_ = true;
@@ -381,7 +382,7 @@ class LongAnswer {
   }
   bool is_over() const { return is_over_; }
   GenerateReport end() {
-    while (!has_met_) std::this_thread::yield();
+    while (!goes_on_) std::this_thread::yield();
     stop_.request_stop();
     answers_.join();
     return report_;
@@ -389,7 +390,7 @@ class LongAnswer {
 
  private:
   std::stop_source stop_;
-  std::atomic<bool> has_begun_ = false, has_met_ = false, is_over_ = false;
+  std::atomic<bool> has_begun_ = false, has_met_ = false, goes_on_ = false, is_over_ = false;
   GenerateReport report_;
   std::thread answers_;
 };
