@@ -12,7 +12,9 @@ model_packages="python3-pip unzip"
 test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils abigail-tools procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
 
 deb_packages="dpkg-dev file gzip"
-deb_try_packages="mmdebstrap lintian desktop-file-utils appstream util-linux"
+deb_try_packages="lintian desktop-file-utils appstream"
+bundle_packages="qt6-wayland xz-utils file"
+bundle_try_packages="xvfb x11-utils"
 
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {

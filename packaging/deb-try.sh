@@ -8,37 +8,22 @@ case "${1:-}" in -h | --help) sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; e
 folder=$(realpath "${1:-$root/build/deb/packages}")
 ls "$folder"/satchel_*.deb >/dev/null 2>&1 || die "no packages in $folder: run packaging/deb.sh"
 [ "$(id -u)" = 0 ] || die "this makes a Debian system in a folder, which needs root"
-install_missing $deb_try_packages
+source "$root/packaging/clean_system.sh"
+install_missing $clean_packages $deb_try_packages
 
 say "what Debian's and AppStream's checkers find"
 lintian --allow-root "$folder"/*.deb || say "lintian is not content; packaging/README.md says what stays"
 desktop-file-validate "$root"/packaging/desktop/*.desktop
 appstreamcli validate --no-net "$root"/packaging/desktop/*.metainfo.xml
 
-clean=$(mktemp -d)
-trap 'rm -rf "$clean"' EXIT
-say "making a clean Debian system"
-mmdebstrap --quiet --variant=minbase bookworm "$clean"
+make_clean bookworm
 cp "$folder"/*.deb "$root/docs/examples/resume.c" "$root/docs/samples/notes.txt" "$clean/root/"
-cp /etc/resolv.conf "$clean/etc/"
-
-# within COMMAND…: in the clean system; offline COMMAND…: there, with no network at all.
-within() { unshare --mount --pid --fork --mount-proc="$clean/proc" chroot "$clean" env -i PATH="$PATH" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-offline() { unshare --net -- "$BASH" -c "$(declare -f within); clean=$clean; within \"\$@\"" - "$@"; }
-# says PATTERN COMMAND…: offline, and what it prints matches.
-says() {
-  local pattern=$1 said
-  shift
-  said=$(offline "$@" 2>&1) || true
-  grep -qE -- "$pattern" <<<"$said" || die "\"$*\" printed no \"$pattern\": $said"
-  say "$* -> $(grep -m1 -oE -- ".{0,40}($pattern).{0,40}" <<<"$said")"
-}
 
 say "getting what the packages need"
 within apt-get update -qq
-within sh -c 'apt-get install -yqq --no-install-recommends --download-only /root/*.deb gcc libc6-dev pkg-config' >/dev/null
+within sh -c 'apt-get install -yqq --no-install-recommends --download-only /root/*.deb gcc libc6-dev pkg-config zsh' >/dev/null
 say "installing, without a network"
-offline sh -c 'apt-get install -yqq -o Dpkg::Use-Pty=0 --no-install-recommends /root/*.deb gcc libc6-dev pkg-config' >"$clean/install.log" 2>&1 ||
+offline sh -c 'apt-get install -yqq -o Dpkg::Use-Pty=0 --no-install-recommends /root/*.deb gcc libc6-dev pkg-config zsh' >"$clean/install.log" 2>&1 ||
   die "the packages do not install: $(tail -n 5 "$clean/install.log")"
 
 says '^satchel 0' satchel --version
@@ -47,10 +32,14 @@ says 'rabbit' sh -c "printf '/document /root/notes.txt\nWhich pet does Matteo Th
 says 'kept' satchel chats
 says '/usr/share/satchel/models' satchel info --json
 says '^0\.|satchel' env QT_QPA_PLATFORM=offscreen satchel-desktop --version
+serves satchel
+says '.SS satchel serve' zcat /usr/share/man/man1/satchel.1.gz
+says '^serve$' bash -c '. /usr/share/bash-completion/completions/satchel; COMP_WORDS=(satchel ser) COMP_CWORD=1; _satchel; echo "${COMPREPLY[@]}"'
+says '^_satchel$' zsh -c 'autoload -U compinit && compinit -u && echo ${_comps[satchel]}'
 says '124$' sh -c 'QT_QPA_PLATFORM=offscreen timeout 5 satchel-desktop --store /root/window; echo $?'
 says 'built' sh -c 'cd /root && cc -Wall -Werror resume.c -o resume $(pkg-config --cflags --libs satchel) && echo built'
 resume='cd /root && ./resume /usr/share/satchel/models/notes-mini-q8_0.gguf /root/store notes.txt'
-says 'rabbit' sh -c "$resume 'Which pet does Matteo Thorsen keep?' kill"
+says 'bytes, uncompressed.*rabbit' sh -c "$resume 'Which pet does Matteo Thorsen keep?' kill | tr '\n' ' '"
 says ' 0 recomputed' sh -c "$resume 'Which job does Quentin have?'"
 
 say "removing"
