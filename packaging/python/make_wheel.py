@@ -48,6 +48,7 @@ def metadata(project, version):
         f"Requires-Python: {project['requires-python']}",
         *(f"Classifier: {each}" for each in project["classifiers"]),
         "License-File: LICENSE",
+        "License-File: COPYRIGHT",
         "Description-Content-Type: text/markdown",
     ]
     return "\n".join(lines) + "\n\n" + (HERE / project["readme"]).read_text()
@@ -66,6 +67,7 @@ def files(library, strip, tag):
     made[f"{about}/METADATA"] = metadata(project, version).encode()
     made[f"{about}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: satchel\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     made[f"{about}/LICENSE"] = (HERE / project["license"]["file"]).read_bytes()
+    made[f"{about}/COPYRIGHT"] = (ROOT / "packaging/deb/copyright").read_bytes()  # of the headers that are compiled in
     return version, about, made
 
 
