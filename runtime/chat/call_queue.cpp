@@ -1,17 +1,23 @@
 #include "runtime/chat/call_queue.h"
 
+#include "kernels/base/assert.h"
 #include "runtime/chat/chat_errors.h"
 
 namespace satchel::runtime {
+namespace {
+
+constexpr bool kAlways = true;
+
+}  // namespace
 
 CallQueue::Waiter* CallQueue::next() {
   bool is_kept_out = false;  // by a call that needs all chats
   for (Waiter& waiter : waiters_) {
     if (waiter.may_go_on != nullptr) {
-      if (*waiter.may_go_on) return &waiter;
+      if (*waiter.may_go_on && !(has_reader_ && waiter.waits_for_reader)) return &waiter;
       continue;
     }
-    if (is_kept_out) continue;
+    if (is_kept_out || (has_reader_ && !waiter.scope.no_cache)) continue;
     const bool must_wait =
         waiter.scope.all ? !answering_.empty() : answering_.contains(waiter.scope.chat);
     if (!must_wait) return &waiter;
@@ -61,8 +67,9 @@ Result<CallQueue::Permit> CallQueue::wait_idle(const std::stop_token& stop,
   std::unique_lock lock(mutex_);
   if (holder_ == std::this_thread::get_id()) return nested_call();
   ++n_idle_waiting_;
-  const bool is_next = idle_wakes_.wait(
-      lock, stop, [this] { return is_free() && n_calls_waiting_ == 0 && answering_.empty(); });
+  const bool is_next = idle_wakes_.wait(lock, stop, [this] {
+    return is_free() && n_calls_waiting_ == 0 && answering_.empty() && !has_reader_;
+  });
   --n_idle_waiting_;
   if (!is_next) return call_stopped();
   holder_ = std::this_thread::get_id();
@@ -96,8 +103,8 @@ bool CallQueue::answers(ChatHandle chat) const {
   return answering_.contains(chat);
 }
 
-void CallQueue::pause(Place& place, const bool& may_go_on) noexcept {
-  std::unique_lock lock(mutex_);
+void CallQueue::pause_here(std::unique_lock<std::mutex>& lock, Place& place,
+                           const bool& may_go_on) noexcept {
   const auto here = place.waiter_.begin();
   here->may_go_on = &may_go_on;
   waiters_.splice(waiters_.end(), place.waiter_);
@@ -106,6 +113,32 @@ void CallQueue::pause(Place& place, const bool& may_go_on) noexcept {
   here->wakes.wait(lock, [this, here] { return is_free() && next() == &*here; });
   place.waiter_.splice(place.waiter_.begin(), waiters_, here);
   holder_ = std::this_thread::get_id();
+}
+
+void CallQueue::pause(Place& place, const bool& may_go_on) noexcept {
+  std::unique_lock lock(mutex_);
+  pause_here(lock, place, may_go_on);
+}
+
+void CallQueue::pause_reader(Place& place) noexcept {
+  std::unique_lock lock(mutex_);
+  SATCHEL_ASSERT(!has_reader_);
+  has_reader_ = true;
+  pause_here(lock, place, kAlways);
+  has_reader_ = false;
+}
+
+void CallQueue::wait_for_reader(Place& place) noexcept {
+  std::unique_lock lock(mutex_);
+  if (!has_reader_) return;
+  place.waiter_.front().waits_for_reader = true;
+  pause_here(lock, place, kAlways);
+  place.waiter_.front().waits_for_reader = false;
+}
+
+bool CallQueue::has_reader() const {
+  const std::lock_guard lock(mutex_);
+  return has_reader_;
 }
 
 bool CallQueue::is_wanted() {
@@ -121,7 +154,7 @@ std::size_t CallQueue::n_waiting() const {
 void CallQueue::leave() {
   const std::lock_guard lock(mutex_);
   holder_ = {};
-  idle_ = reading_ = std::stop_source(std::nostopstate);
+  if (!has_reader_) idle_ = reading_ = std::stop_source(std::nostopstate);
   wake_next();
 }
 

@@ -4,6 +4,8 @@
 //   answers  a call that answers a chat pauses between two tokens. Others come in then: those of
 //            other chats, and answers whose next token is there. Who needs all chats waits until
 //            none answers; calls that come after it wait as well, so that it gets its turn
+//   reading  a call that reads a text may pause in the middle of it. Then only those come in that
+//            touch no cache, and answers whose next token is there
 //   cancel   a call that is stopped while it waits leaves the queue; one that need not wait is
 //            let in even when it is already stopped, and ends by itself
 //   errors   cancelled, STOPPED; invalid, NESTED_CALL: the thread has the permit already, and
@@ -27,15 +29,17 @@ namespace satchel::runtime {
 
 // What a call needs for itself.
 struct CallScope {
-  ChatHandle chat = {};  // none: no chat
-  bool all = false;      // nobody may answer
-  bool hurries = false;  // reading makes way for it
+  ChatHandle chat = {};   // none: no chat
+  bool all = false;       // nobody may answer
+  bool hurries = false;   // reading makes way for it
+  bool no_cache = false;  // it touches none: comes in while another one pauses to read
 };
 
 class CallQueue {
   struct Waiter {
     CallScope scope = {};
-    const bool* may_go_on = nullptr;  // of an answer that paused
+    const bool* may_go_on = nullptr;  // of a call that paused
+    bool waits_for_reader = false;
     std::condition_variable_any wakes = {};
   };
 
@@ -54,7 +58,7 @@ class CallQueue {
     CallQueue* queue_;
   };
 
-  // Where an answer pauses, made once, so that a pause needs no memory.
+  // Where a call pauses, made once, so that a pause needs no memory.
   class Place {
    private:
     friend class CallQueue;
@@ -78,6 +82,10 @@ class CallQueue {
   bool answers(ChatHandle chat) const;
   // Others may come in until `may_go_on` is set, by one of them; then it has the permit again.
   void pause(Place& place, const bool& may_go_on) noexcept;
+  // The same in the middle of a text, and until the one that paused there has read it.
+  void pause_reader(Place& place) noexcept;
+  void wait_for_reader(Place& place) noexcept;
+  bool has_reader() const;  // that paused in the middle of a text
   // Whether somebody would come in if it paused.
   bool is_wanted();
 
@@ -85,6 +93,7 @@ class CallQueue {
 
  private:
   bool is_free() const { return holder_ == std::thread::id(); }
+  void pause_here(std::unique_lock<std::mutex>& lock, Place& place, const bool& may_go_on) noexcept;
   // Who comes in when the permit is free; nullptr: nobody.
   Waiter* next();
   void wake_next();
@@ -96,6 +105,7 @@ class CallQueue {
   std::list<Waiter> waiters_;  // in the order they came
   std::set<ChatHandle> answering_;
   std::size_t n_calls_waiting_ = 0, n_idle_waiting_ = 0, n_hurrying_ = 0;
+  bool has_reader_ = false;
   std::thread::id holder_;                   // who has the permit; none: it is free
   std::stop_source idle_{std::nostopstate};  // of the idle work that has the permit
   std::stop_source reading_{std::nostopstate};

@@ -226,7 +226,9 @@ void ChatService::close(ChatHandle chat) {
 CallScope ChatService::scope_of(ChatTask task, ChatHandle chat) {
   const bool needs_all =
       task == ChatTask::open_model || task == ChatTask::use_cpu || task == ChatTask::change_memory;
-  return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send};
+  const bool no_cache = task == ChatTask::list_chats || task == ChatTask::rename_chat ||
+                        task == ChatTask::restore_chat;
+  return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send, .no_cache = no_cache};
 }
 
 Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop,
@@ -307,8 +309,9 @@ Result<std::optional<ResumeReport>> ChatService::reopen(OpenChat& chat, Running&
 
 Result<std::optional<ResumeReport>> ChatService::resume(OpenChat& chat, Running& running) {
   SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+  DecodeGroup::Reader reader(answers_);
   Result<std::optional<ResumeReport>> resumed =
-      chat.resume(at, running.call.stop, progress_of(running));
+      chat.resume(at, running.call.stop, progress_of(running, [&reader] { reader.make_way(); }));
   // Stopped, it has its session all the same, and goes on with these settings.
   if (chat.session() != nullptr) check(running, ChatTask::keep_settings, chat.keep_new_setup(at));
   SATCHEL_TRY_ASSIGN(std::optional<ResumeReport> report, std::move(resumed));

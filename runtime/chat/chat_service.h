@@ -2,13 +2,14 @@
 // window and whatever comes next only show and ask.
 //   threads  1 any thread may make any call. Calls run one after the other, in the order in which
 //              they came (the engine is single-threaded), but chats answer at once: they decode
-//              together (DecodeGroup), and calls of other chats come in between two tokens. Another
-//              model, limit or recipe waits until no chat answers; a limit that a chat begins with
-//              holds at once. Several chats may be open at once and share the engine's arena and
-//              its limit
+//              together (DecodeGroup), and calls of other chats come in between two tokens. While a
+//              chat reads a text the others' answers go on, up to their ends; of the calls only
+//              chats(), rename(), restore() and look_aside() come in. Another model, limit or
+//              recipe waits until no chat answers; a limit that a chat begins with holds at once.
+//              Several chats may be open at once and share the engine's arena and its limit
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
 //              stopped while it runs it ends within 200 ms and keeps what was done. An answer that
-//              waits for another chat's prefill or sink ends after that
+//              waits for another chat's sink, or to end for its prefill, ends after that
 //            3 idle() runs when no call waits, and makes way for any call within 200 ms
 //            4 a call's events come on its own thread, before it returns. A sink may stop any call,
 //              but not make one, nor wait for a thread that does: on its own thread a call
@@ -156,6 +157,8 @@ class ChatService {
 
   // `look` runs while no call does: it may use what is below, from any thread.
   Result<void> look(const std::function<Result<void>()>& look, const ChatCall& call = {});
+  // The same in the middle of a text as well: it may use what is below, but no chat.
+  Result<void> look_aside(const std::function<Result<void>()>& look, const ChatCall& call = {});
 
   std::size_t n_waiting() const { return queue_.n_waiting(); }
   // What attach() reads in parts makes way now, as for send(): for a front end whose send() waits
@@ -224,8 +227,11 @@ class ChatService {
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
   // Less than all of them where it makes way.
-  Result<ReadReport> read_parts(const OpenChat& chat, Running& running);
-  ProgressFn progress_of(const Running& running, std::function<void()> on_generate = {});
+  Result<ReadReport> read_parts(const OpenChat& chat, Running& running,
+                                const std::function<void()>& make_way);
+  // on_read: now and then while a text is read.
+  ProgressFn progress_of(const Running& running, const std::function<void()>& on_read = {},
+                         const std::function<void()>& on_generate = {});
   void tell_thoughts(const OpenChat& chat, const Running& running);
   void tell_cache(const OpenChat& chat, const Running& running);
   Result<MemoryChange> change_now(OpenChat& chat, const MemoryRequest& request, Running& running);

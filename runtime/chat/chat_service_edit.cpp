@@ -19,7 +19,9 @@ Result<T> ChatService::edit(ChatHandle handle, const ChatCall& call, const Work&
 
 Result<ReadReport> ChatService::read(ChatHandle handle, const ChatCall& call) {
   return edit<ReadReport>(handle, call, [&](OpenChat& chat, Running& running) {
-    Result<ReadReport> report = chat.session()->read(call.stop, progress_of(running));
+    DecodeGroup::Reader reader(answers_);
+    Result<ReadReport> report =
+        chat.session()->read(call.stop, progress_of(running, [&reader] { reader.make_way(); }));
     if (report.ok()) running.tell(*report);
     return report;
   });
@@ -44,6 +46,11 @@ Result<void> ChatService::forget(ChatHandle handle, MessageId message, const Cha
 
 Result<void> ChatService::look(const std::function<Result<void>()>& look, const ChatCall& call) {
   return run<void>(ChatTask::edit, {}, call, [&](Running&) { return look(); });
+}
+
+Result<void> ChatService::look_aside(const std::function<Result<void>()>& look,
+                                     const ChatCall& call) {
+  return run<void>(ChatTask::edit, {}, {.no_cache = true}, call, [&](Running&) { return look(); });
 }
 
 Result<ChatHandle> ChatService::branch(ChatHandle handle, const ChatCall& call) {

@@ -39,11 +39,13 @@ std::string beginning_of(const StoredMessage& message) {
 
 }  // namespace
 
-ProgressFn ChatService::progress_of(const Running& running, std::function<void()> on_generate) {
+ProgressFn ChatService::progress_of(const Running& running, const std::function<void()>& on_read,
+                                    const std::function<void()>& on_generate) {
   const std::size_t n_layers = engine() != nullptr ? engine()->config().n_layers() : 1;
-  return [&running, n_layers, on_generate = std::move(on_generate)](const Progress& progress) {
+  return [&running, n_layers, on_read, on_generate](const Progress& progress) {
     if (progress.phase != Phase::generate) {
       running.tell(in_tokens(progress, n_layers));
+      if (progress.phase == Phase::read_prompt && on_read) on_read();
     } else if (on_generate) {
       on_generate();
     }
@@ -169,7 +171,8 @@ Result<GenerateReport> ChatService::reply(OpenChat& chat, const Sampling& sampli
         {.sampling = sampling,
          .delta = [&](std::string_view text) { return tell(AnswerDelta{std::string(text)}); },
          .stop = running.call.stop,
-         .progress = progress_of(running, start),
+         .progress = progress_of(
+             running, [&] { member.make_way(); }, start),
          .thought =
              [&](std::string_view text) {
                return tell(AnswerDelta{std::string(text), true});
@@ -211,11 +214,13 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   chat.unanswered = {};
   // The whole stands for its parts.
   running.tell(document_of(parts.front().document, document.title, document.text));
+  DecodeGroup::Reader reader(answers_);
+  const auto make_way = [&reader] { reader.make_way(); };
   const bool is_in_parts = parts.size() > 1;
   if (is_in_parts) running.tell(DocumentParts{parts.front().document, parts.size()});
   const Result<ReadReport> report =
-      is_in_parts ? read_parts(chat, running)
-                  : chat.session()->read(running.call.stop, progress_of(running));
+      is_in_parts ? read_parts(chat, running, make_way)
+                  : chat.session()->read(running.call.stop, progress_of(running, make_way));
   // The answer is in the store with the document, read or not.
   running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
   tell_cache(chat, running);
@@ -228,7 +233,8 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
 }
 
 // Each part is told when it has been read: from the first on, the document can be asked.
-Result<ReadReport> ChatService::read_parts(const OpenChat& chat, Running& running) {
+Result<ReadReport> ChatService::read_parts(const OpenChat& chat, Running& running,
+                                           const std::function<void()>& make_way) {
   const std::stop_source makes_way;
   const std::stop_callback relay(running.call.stop,
                                  [&makes_way] { std::stop_source(makes_way).request_stop(); });
@@ -236,7 +242,7 @@ Result<ReadReport> ChatService::read_parts(const OpenChat& chat, Running& runnin
   Session& session = *chat.session();
   std::size_t n_told = 0;
   tell_cache(chat, running);
-  const ProgressFn told = progress_of(running);
+  const ProgressFn told = progress_of(running, make_way);
   const auto tell = [&](const Progress& progress) {
     const std::size_t n_read = session.parts_read().back().n_read;
     if (std::exchange(n_told, n_read) != n_read) tell_cache(chat, running);

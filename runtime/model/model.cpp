@@ -12,9 +12,10 @@ using Project = Graph::Project;
 using Lse = Graph::Lse;
 
 // first, first + 1, …
-void fill_positions(std::vector<std::int32_t>& positions, std::size_t n, std::size_t first) {
-  positions.resize(n);
+std::vector<std::int32_t> positions_from(std::size_t first, std::size_t n) {
+  std::vector<std::int32_t> positions(n);
   std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
+  return positions;
 }
 
 using Seen = kvcache::Prefill::Seen;
@@ -33,12 +34,22 @@ bool needs_queries(const kvcache::ScorerRequirements& wants) {
 
 }  // namespace
 
+class Model::NeededBytes {
+ public:
+  NeededBytes(std::size_t& place, std::size_t bytes) : place_(place) { place_ = bytes; }
+  ~NeededBytes() { place_ = 0; }
+  NeededBytes(NeededBytes&&) = delete;
+
+ private:
+  std::size_t& place_;
+};
+
 struct Model::Run {
-  std::span<const std::int32_t> ids;
+  std::span<const std::int32_t> ids, positions;
   const PassScratch& scratch;
   const std::stop_token& stop;
   const ProgressFn& progress;
-  std::size_t first_position = 0, n_seen = 0;  // tokens seen before them
+  std::size_t n_seen = 0;  // tokens seen before them
   PrefillWatch* watch = nullptr;
   AttentionSamples samples = {};
   // Of the last tokens, those whose state behind all layers is asked for.
@@ -80,12 +91,12 @@ Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const Gguf
 
 Result<void> Model::enter(const Run& run) {
   SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(run.scratch.positions()),
-                              std::as_bytes(std::span(positions_))));
+                              std::as_bytes(run.positions)));
   return graph_->embed(run.ids, run.scratch.hidden());
 }
 
 Result<LayerStep> Model::step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n) {
-  const auto now = std::span(positions_).subspan(at, n);
+  const auto now = run.positions.subspan(at, n);
   const auto [least, most] = std::minmax_element(now.begin(), now.end());
   const Workspace& work = run.scratch.work();
   const LayerStep step{.layer = layer,
@@ -143,17 +154,21 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill, pass.plan != nullptr
                                                    ? pass.cache.begin_prefill(*pass.plan)
                                                    : pass.cache.begin_prefill(request));
+  const std::vector<std::int32_t> positions = positions_from(n_before, n);
   Run run{
       .ids = pass.ids,
+      .positions = positions,
       .scratch = scratch,
       .stop = pass.stop,
       .progress = pass.progress,
-      .first_position = n_before,
       .n_seen = n_seen,
       .watch = pass.watch,
       .samples = pass.samples,
       .n_wanted = pass.last_rows != nullptr ? fidelity_rows(n) : (pass.logits.empty() ? 0u : 1u)};
-  SATCHEL_TRY(read_layers(run, prefill));
+  {
+    const NeededBytes needed(needed_bytes_, pass.needed_bytes);
+    SATCHEL_TRY(read_layers(run, prefill));
+  }
   if (pass.last_rows != nullptr) {
     const std::size_t n_rows = fidelity_rows(n);
     SATCHEL_TRY(graph_->final_norm(run.x(n - n_rows, config_.width), n_rows, pass.last_rows));
@@ -173,11 +188,12 @@ Result<void> Model::probe(const ProbePass& pass) {
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill,
                      pass.cache.begin_probe(pass.job, n, pass.first_position));
   const ProgressFn silent;
+  const std::vector<std::int32_t> positions = positions_from(pass.first_position, n);
   Run run{.ids = pass.ids,
+          .positions = positions,
           .scratch = scratch,
           .stop = pass.stop,
           .progress = silent,
-          .first_position = pass.first_position,
           .n_seen = n_seen,
           .n_wanted = 0};
   SATCHEL_TRY(read_layers(run, prefill));
@@ -186,7 +202,6 @@ Result<void> Model::probe(const ProbePass& pass) {
 }
 
 Result<void> Model::read_layers(Run& run, kvcache::Prefill& prefill) {
-  fill_positions(positions_, run.ids.size(), run.first_position);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
     SATCHEL_TRY(read_layer(run, layer, prefill));
@@ -260,7 +275,8 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
   for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->begin_step());
   const std::stop_token never;
   const ProgressFn silent;
-  Run run{.ids = ids_, .scratch = scratch, .stop = never, .progress = silent};
+  Run run{
+      .ids = ids_, .positions = positions_, .scratch = scratch, .stop = never, .progress = silent};
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, 0, n));
@@ -308,13 +324,13 @@ Result<void> Model::replay(const ReplayPass& pass) {
                                                                   prefill_size(config_, first, n)));
   SATCHEL_TRY(pass.cache.refresh_lanes());
   const ProgressFn silent;
+  const std::vector<std::int32_t> positions = positions_from(first, n);
   Run run{.ids = pass.ids,
+          .positions = positions,
           .scratch = scratch,
           .stop = pass.stop,
           .progress = silent,
-          .first_position = first,
           .samples = pass.samples};
-  fill_positions(positions_, n, first);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
     std::size_t n_now = 0;

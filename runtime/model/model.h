@@ -5,7 +5,9 @@
 //            (scratch.h); decode_step allocates nothing
 //   stop     looked at between operations; each is bounded by chunk_tokens()
 //   errors   those of cache and backend; cancelled/STOPPED; internal/LOGITS_NAN
-//   threads  one call at a time
+//   threads  one call at a time. Where progress is told, a prefill holds nothing of the model:
+//            other caches may take decode steps in that call, if their arena has the memory beside
+//            needed_bytes()
 #pragma once
 
 #include <cstdint>
@@ -44,6 +46,8 @@ struct PromptPass {
   PrefillWatch* watch = nullptr;  // null: nobody looks
   // Of ids.size() tokens, in place of the request; null: what fits is planned when the pass begins.
   const kvcache::PrefillPlan* plan = nullptr;
+  // Bytes of the arena that it may come to hold; SIZE_MAX: all there are.
+  std::size_t needed_bytes = SIZE_MAX;
 };
 
 // Tokens that attend to the lanes and to each other, and whose K and V are dropped layer by layer.
@@ -116,12 +120,15 @@ class Model {
   std::size_t outside_bytes() const {
     return backend_.scratch_bytes() + 3 * config_.n_vocabulary * sizeof(float);
   }
+  // Of the arena, by the prefill that is under way, as PromptPass has it; 0: none is.
+  std::size_t needed_bytes() const { return needed_bytes_; }
   // NaN and infinities that the backend's quantisers mended since the model was loaded.
   const kernels::NumericWarnings& warnings() const { return warnings_; }
 
  private:
   // Tokens on their way through the layers.
   struct Run;
+  class NeededBytes;
 
   Model(kernels::Backend& backend, ModelConfig config)
       : backend_(backend), config_(std::move(config)) {}
@@ -150,9 +157,10 @@ class Model {
   ModelConfig config_;
   std::unique_ptr<Graph> graph_;
   Weights weights_;
-  // Lent to one call at a time; kept so that a decode step does not allocate.
+  // Lent to one decode step at a time; kept so that it does not allocate.
   std::vector<std::int32_t> positions_, ids_;
   std::vector<kernels::Sequence> sequences_;
+  std::size_t needed_bytes_ = 0;
   kernels::NumericWarnings warnings_;
 };
 

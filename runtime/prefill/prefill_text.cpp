@@ -62,16 +62,19 @@ Result<PrefilledText> prefill_text(Model& model, const TextPass& pass, const Pre
     const MeasuredRows kept = is_last && what.kept != nullptr
                                   ? measured_rows(model.config(), n, what.kept)
                                   : MeasuredRows();
-    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport report,
-                       model.read_prompt({.cache = pass.cache,
-                                          .ids = pass.text.subspan(at, n),
-                                          .request = plan.request,
-                                          .stop = pass.stop,
-                                          .progress = pass.progress ? part : pass.progress,
-                                          .last_rows = kept.rows,
-                                          .samples = kept.samples,
-                                          .logits = is_last ? what.logits : std::span<float>(),
-                                          .plan = n == plan.n_tokens() ? &plan : nullptr}));
+    SATCHEL_TRY_ASSIGN(
+        const kvcache::CompactionReport report,
+        model.read_prompt(
+            {.cache = pass.cache,
+             .ids = pass.text.subspan(at, n),
+             .request = plan.request,
+             .stop = pass.stop,
+             .progress = pass.progress ? part : pass.progress,
+             .last_rows = kept.rows,
+             .samples = kept.samples,
+             .logits = is_last ? what.logits : std::span<float>(),
+             .plan = n == plan.n_tokens() ? &plan : nullptr,
+             .needed_bytes = n == n_left ? pass.cache.prefill_needs(asked, bytes) : SIZE_MAX}));
     done.compacted += report;
     ++done.n_spans;
     done.n_last = n;

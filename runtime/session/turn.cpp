@@ -116,7 +116,10 @@ Result<std::optional<TokenId>> Turn::draw() {
   const AnswerReader::Said said = reader_.push(token);
   SATCHEL_TRY(parts_.transcript.extend_answer(said.answer, {&token, 1}));
   show(said);
-  if (prefill_.past().n_left() < kTailTokensMax) SATCHEL_TRY(prefill_.free_answer_context());
+  if (prefill_.past().n_left() < kTailTokensMax) {
+    ask();
+    SATCHEL_TRY(prefill_.free_answer_context());
+  }
   const std::optional<Finish> limit = reached();
   if (!limit) return std::optional<TokenId>(token);
   report_.finish = *limit;
@@ -140,6 +143,7 @@ void Turn::decoded(const Result<void>& result) {
 }
 
 Result<GenerateReport> Turn::close() {
+  ask();
   const Result<void> finished = is_open_ ? finish_answer() : Result<void>();
   prefill_.abandon_turn();
   SATCHEL_TRY(finished);

@@ -6,6 +6,7 @@
 //           none -> close -> measure, once. What fails on the way ends the turn; close() says so
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ class Turn {
   // Adds the cost of reading to the report of close(), if it can be measured now. Takes a while.
   Result<GenerateReport> measure(Result<GenerateReport> closed);
 
+  // Called before it reads, compresses or frees memory behind a token: returns when it may do so.
+  void ask_before_changes(std::function<void()> ask) { ask_ = std::move(ask); }
+
   Model& model() { return *parts_.engine.model; }
   kvcache::Cache& cache() { return *parts_.cache; }
   std::span<float> logits() { return prefill_.logits(); }
@@ -52,12 +56,16 @@ class Turn {
   Result<void> finish_answer();
   void show(const AnswerReader::Said& said);
   std::string context_full_text() const;
+  void ask() const {
+    if (ask_) ask_();
+  }
 
   ChatParts parts_;
   ChatPrefill& prefill_;
   const TurnRequest& request_;
   Sampler sampler_;
   std::unique_ptr<TokenConstraint> constraint_;  // nullptr: the answer may be any text
+  std::function<void()> ask_;
   RepetitionDetector repetition_detector_;
   AnswerReader reader_;
   GenerateReport report_;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -175,6 +176,41 @@ TEST_F(CallQueueTest, a_chat_that_answers_lets_calls_of_other_chats_in_between_t
   answer.reset();
   for (std::thread* each : {&same, &other, &all, &late}) each->join();
   EXPECT_EQ(order, (std::vector<char>{'o', 'p', 's', 'a', 'l'}));
+}
+
+TEST_F(CallQueueTest,
+       who_pauses_to_read_lets_in_what_touches_no_cache_and_answers_up_to_their_end) {
+  std::optional<Permit> reader = taken();
+  std::vector<char> order;  // written with a permit only
+  const auto call = [&](char name, const CallScope& scope) {
+    return std::thread([&, name, scope] {
+      const auto permit = queue_.wait({}, scope);
+      order.push_back(name);
+    });
+  };
+  std::thread any = call('c', {.chat = {2}});
+  until_waiting(1);
+  std::thread looks = call('l', {.no_cache = true});
+  until_waiting(2);
+  bool has_token = false;
+  std::thread answer([&] {
+    const auto permit = queue_.wait({}, {.no_cache = true});
+    CallQueue::Place place;
+    has_token = true;
+    queue_.pause(place, has_token);
+    order.push_back('t');
+    queue_.wait_for_reader(place);
+    order.push_back('e');
+  });
+  until_waiting(3);
+  CallQueue::Place place;
+  for (int i = 0; i < 3; ++i) queue_.pause_reader(place);
+  order.push_back('r');
+  EXPECT_FALSE(queue_.has_reader());
+  reader.reset();
+  for (std::thread* each : {&any, &looks, &answer}) each->join();
+  ASSERT_EQ(order.size(), 5u);
+  EXPECT_EQ(std::string(order.begin(), order.begin() + 3), "ltr");
 }
 
 TEST_F(CallQueueTest, an_answer_goes_on_when_another_has_what_it_waits_for) {
