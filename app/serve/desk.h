@@ -119,15 +119,12 @@ class Desk {
   // Between two tokens of those that answer: `work` may use what is below the service.
   template <class Work>
   auto look(const std::stop_token& stop, const Work& work) -> decltype(work()) {
-    std::optional<decltype(work())> made;
-    const Result<void> looked = service_.look(
-        [&]() -> Result<void> {
-          made.emplace(work());
-          return {};
-        },
-        {stop, {}});
-    if (!looked.ok()) return looked.error();
-    return std::move(*made);
+    return look_by(&runtime::ChatService::look, stop, work);
+  }
+  // The same while a prompt is read as well: no chat, but the model and its tokenizer.
+  template <class Work>
+  auto look_aside(const std::stop_token& stop, const Work& work) -> decltype(work()) {
+    return look_by(&runtime::ChatService::look_aside, stop, work);
   }
   // For work in alone():
   std::list<KnownChat>& chats() { return chats_; }
@@ -145,6 +142,20 @@ class Desk {
 
  private:
   Result<kvcache::Recipe> recipe_of(const ChatRequest& request) const;
+  using Look = Result<void> (runtime::ChatService::*)(const std::function<Result<void>()>&,
+                                                      const runtime::ChatCall&);
+  template <class Work>
+  auto look_by(Look look_of, const std::stop_token& stop, const Work& work) -> decltype(work()) {
+    std::optional<decltype(work())> made;
+    const Result<void> looked = (service_.*look_of)(
+        [&]() -> Result<void> {
+          made.emplace(work());
+          return {};
+        },
+        {stop, {}});
+    if (!looked.ok()) return looked.error();
+    return std::move(*made);
+  }
   KnownChat* known(const std::string& session);  // nullptr: there is none
   // The permit, when the chat that `wanted` gives does not answer. It may be another one then.
   Result<runtime::CallQueue::Permit> wait_for(const std::function<KnownChat*()>& wanted,

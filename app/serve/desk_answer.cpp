@@ -391,7 +391,7 @@ Result<Outcome> Desk::outcome_of(Turn& turn, const runtime::GenerateReport& repo
 }
 
 Result<std::size_t> Desk::count_tokens(const ChatRequest& request) {
-  return look({}, [&] { return tokens_of(request); });
+  return look_aside({}, [&] { return tokens_of(request); });
 }
 
 Result<std::size_t> Desk::tokens_of(const ChatRequest& request) const {

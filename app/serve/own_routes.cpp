@@ -1,5 +1,6 @@
 // What no other server has: the sessions and what they hold, limits and recipes, and tokens.
-//   threads  any: what changes a chat works alone, what looks works between two tokens of answers
+//   threads  any: what changes a chat works alone, what looks works between two tokens of answers,
+//            what needs no chat in the middle of a prompt as well
 #include <algorithm>
 #include <utility>
 
@@ -168,7 +169,7 @@ HttpResponse estimate(Desk& desk, const HttpRequest& http) {
   const auto budget = fields.whole("budget_bytes", 0, 1, kBytesMax);
   if (!is_recipe_name(name)) fields.fail("recipe", "must be a name.");
   if (fields.error()) return to_response(*fields.error(), Dialect::openai);
-  return respond(desk.look(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look_aside(http.gone, [&]() -> Result<Json> {
     kvcache::Recipe recipe = desk.start().memory.recipe;
     if (!name.empty()) {
       SATCHEL_TRY_ASSIGN(recipe, runtime::resolve_recipe(name));
@@ -197,7 +198,7 @@ HttpResponse tokenize(Desk& desk, const HttpRequest& http) {
   const Json text = body.value("content", Json());
   if (!text.is_string())
     return to_response(bad_field("content", "content must be a text."), Dialect::openai);
-  return respond(desk.look(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look_aside(http.gone, [&]() -> Result<Json> {
     SATCHEL_TRY_ASSIGN(const auto ids,
                        desk.service().engine()->tokenizer().encode(
                            text.get_ref<const std::string&>(), runtime::SpecialText::as_text));
@@ -214,7 +215,7 @@ HttpResponse detokenize(Desk& desk, const HttpRequest& http) {
   };
   if (!given.is_array() || !std::ranges::all_of(given, is_id))
     return to_response(bad_field("tokens", "tokens must be a list of token ids."), Dialect::openai);
-  return respond(desk.look(http.gone, [&]() -> Result<Json> {
+  return respond(desk.look_aside(http.gone, [&]() -> Result<Json> {
     const auto ids = given.get<std::vector<runtime::TokenId>>();
     return Json{{"content", desk.service().engine()->tokenizer().text(ids)}};
   }));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace satchel::serve {
 namespace {
@@ -59,23 +60,69 @@ std::ptrdiff_t Connection::read(char* to, std::size_t n) {
   return static_cast<std::ptrdiff_t>(taken);
 }
 
-bool Connection::write(std::string_view bytes) {
+bool Connection::send_now(std::string_view& bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) {
+    if (sent > 0)
       bytes.remove_prefix(static_cast<std::size_t>(sent));
-      continue;
-    }
-    const bool is_full = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-    const double began_ms = clock_.steady_ms();
-    const double left_ms = std::min(limits_.write_ms, limits_.request_ms - waited_ms_);
-    const bool goes_on = is_full && wait(POLLOUT, began_ms + left_ms);
-    waited_ms_ += clock_.steady_ms() - began_ms;
-    if (goes_on) continue;
-    gone_.request_stop();
-    return false;
+    else if (sent == 0 || errno != EINTR)
+      return sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
   return true;
+}
+
+bool Connection::write_waiting(std::string_view bytes) {
+  while (send_now(bytes)) {
+    if (bytes.empty()) return true;
+    const double began_ms = clock_.steady_ms();
+    const double left_ms = std::min(limits_.write_ms, limits_.request_ms - waited_ms_);
+    const bool goes_on = wait(POLLOUT, began_ms + left_ms);
+    waited_ms_ += clock_.steady_ms() - began_ms;
+    if (!goes_on) break;
+  }
+  gone_.request_stop();
+  return false;
+}
+
+bool Connection::send_kept() {
+  std::string_view rest = std::string_view(kept_).substr(kept_at_);
+  const std::size_t n_before = rest.size();
+  bool is_there = send_now(rest);
+  const double now_ms = clock_.steady_ms();
+  if (rest.empty() || rest.size() < n_before) taken_ms_ = now_ms;
+  kept_at_ = kept_.size() - rest.size();
+  if (rest.empty()) kept_.clear(), kept_at_ = 0;
+  is_there = is_there && now_ms - taken_ms_ <= limits_.write_ms &&
+             rest.size() <= limits_.stream_bytes && !gone_.stop_requested();
+  if (!is_there) gone_.request_stop();
+  return is_there;
+}
+
+bool Connection::write(std::string_view bytes) {
+  if (!streams_) return write_waiting(bytes);
+  const std::lock_guard hold(mutex_);
+  if (kept_at_ > kept_.size() / 2) kept_.erase(0, std::exchange(kept_at_, 0));
+  kept_ += bytes;
+  return send_kept();
+}
+
+void Connection::begin_stream() {
+  const std::lock_guard hold(mutex_);
+  streams_ = true;
+  taken_ms_ = clock_.steady_ms();
+}
+
+bool Connection::end_stream() {
+  {
+    const std::lock_guard hold(mutex_);
+    streams_ = false;
+  }
+  return write_waiting(std::string_view(kept_).substr(kept_at_));
+}
+
+void Connection::flush() {
+  const std::lock_guard hold(mutex_);
+  if (streams_) send_kept();
 }
 
 void Connection::close_gently() {

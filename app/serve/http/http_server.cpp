@@ -54,7 +54,7 @@ class ConnectionThreads final : public httplib::ThreadPool {
   std::atomic<std::size_t> n_busy_ = 0;
 };
 
-void write_to(httplib::Response& out, HttpResponse response) {
+void write_to(httplib::Response& out, HttpResponse response, Connection& connection) {
   out.status = response.status;
   for (const auto& [name, value] : response.headers) out.set_header(name, value);
   if (!response.stream) {
@@ -63,10 +63,11 @@ void write_to(httplib::Response& out, HttpResponse response) {
   }
   out.set_chunked_content_provider(
       response.content_type,
-      [stream = std::move(response.stream)](std::size_t, httplib::DataSink& sink) {
+      [stream = std::move(response.stream), &connection](std::size_t, httplib::DataSink& sink) {
+        connection.begin_stream();
         stream([&](std::string_view bytes) { return sink.write(bytes.data(), bytes.size()); });
         sink.done();
-        return true;
+        return connection.end_stream();
       });
 }
 
@@ -96,8 +97,10 @@ class HttpServer::Server final : public httplib::Server {
       while (!stop.stop_requested()) {
         std::this_thread::sleep_for(kWatchEvery);
         const std::lock_guard hold(mutex_);
-        for (auto& [thread, connection] : open_)
+        for (auto& [thread, connection] : open_) {
           if (connection->left()) connection->gone().request_stop();
+          connection->flush();
+        }
       }
     });
     // The library lets five clients wait to be taken.
@@ -152,23 +155,27 @@ class HttpServer::Server final : public httplib::Server {
   HttpRequest head_of(const httplib::Request& request) {
     HttpRequest head{.method = request.method, .path = request.path};
     head.headers.assign(request.headers.begin(), request.headers.end());
-    const std::lock_guard hold(mutex_);
-    head.gone = open_.at(std::this_thread::get_id())->gone().get_token();
+    head.gone = here().gone().get_token();
     return head;
+  }
+
+  Connection& here() {  // this thread's
+    const std::lock_guard hold(mutex_);
+    return *open_.at(std::this_thread::get_id());
   }
 
   Handled begin(const httplib::Request& request, httplib::Response& response) {
     const HttpRequest head = head_of(request);
     if (request.headers.size() > limits_.n_headers + kAddedHeaders) {
-      write_to(response, handlers_.bad_body(head, 431));
+      write_to(response, handlers_.bad_body(head, 431), here());
       return Handled::Handled;
     }
     if (std::optional<HttpResponse> refused = handlers_.refuse(head)) {
-      write_to(response, std::move(*refused));
+      write_to(response, std::move(*refused), here());
       return Handled::Handled;
     }
     if (request.method == "POST") return Handled::Unhandled;
-    write_to(response, handlers_.answer(head));
+    write_to(response, handlers_.answer(head), here());
     return Handled::Handled;
   }
 
@@ -182,9 +189,9 @@ class HttpServer::Server final : public httplib::Server {
       return !is_too_long;
     });
     if (is_read)
-      write_to(response, handlers_.answer(whole));
+      write_to(response, handlers_.answer(whole), here());
     else
-      write_to(response, handlers_.bad_body(whole, is_too_long ? 413 : 400));
+      write_to(response, handlers_.bad_body(whole, is_too_long ? 413 : 400), here());
   }
 
   const HttpLimits limits_;
