@@ -139,12 +139,17 @@ Result<std::size_t> Desk::open(KnownChat& chat, const std::stop_token& stop) {
 // The session's messages but the system text are those of `said`.
 void Desk::learn_ids(KnownChat& chat) {
   chat.ids.clear();
+  chat.system_id = {};
   // What cannot be looked at has no ids.
   (void)look({}, [&]() -> Result<void> {
     const runtime::Session* session = service_.session(chat.handle);
     if (session == nullptr) return {};
-    for (const runtime::SessionMessage& message : session->messages())
-      if (message.role != Role::system) chat.ids.push_back(message.id);
+    for (const runtime::SessionMessage& message : session->messages()) {
+      if (message.role == Role::system)
+        chat.system_id = message.id;
+      else
+        chat.ids.push_back(message.id);
+    }
     if (const runtime::OpenChat* open = service_.chat(chat.handle)) chat.saved = open->id();
     return {};
   });
@@ -190,25 +195,12 @@ Result<KnownChat*> Desk::branch(KnownChat& from, const std::stop_token& stop) {
   return &chats_.back();
 }
 
-Result<std::vector<runtime::SessionMessage>> Desk::messages_of(const KnownChat& chat) {
-  using Messages = std::vector<runtime::SessionMessage>;
-  return look({}, [&]() -> Result<Messages> {
-    const runtime::Session* session = service_.session(chat.handle);
-    if (session == nullptr) return Messages();
-    const auto messages = session->messages();
-    return Messages(messages.begin(), messages.end());
-  });
-}
-
 Result<void> Desk::cut(KnownChat& chat, std::size_t n, const std::stop_token& stop) {
   if (n >= chat.said.size()) return {};
   if (n == 0 && chat.ids.empty()) return {};
   runtime::MessageId last = n > 0 ? chat.ids.at(n - 1) : runtime::MessageId{};
   // The system text stays read, but where it is the beginning of the first message.
-  SATCHEL_TRY_ASSIGN(const std::vector<runtime::SessionMessage> messages, messages_of(chat));
-  if (n == 0 && !service_.engine()->chat_template().system_in_first_turn() && !messages.empty() &&
-      messages.front().role == Role::system)
-    last = messages.front().id;
+  if (n == 0 && !service_.engine()->chat_template().system_in_first_turn()) last = chat.system_id;
   SATCHEL_TRY(service_.truncate(chat.handle, last, {stop, {}}));
   chat.said.resize(n);
   chat.ids.resize(n);

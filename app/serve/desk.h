@@ -11,7 +11,8 @@
 //                other. A request whose chat answers another one waits
 //   threads      any. A Turn belongs to the thread that got it
 //   errors       BUSY (too many wait), PARAM, those of ChatService
-//   files        desk.cpp  the chats · desk_answer.cpp  the requests
+//   files        desk.cpp  the chats · desk_place.cpp  the chat of a request · desk_answer.cpp
+//                memory for it, and its answer
 #pragma once
 
 #include <atomic>
@@ -141,7 +142,6 @@ class Desk {
   std::size_t n_asked() const { return n_asked_; }  // that work or wait
 
  private:
-  Result<kvcache::Recipe> recipe_of(const ChatRequest& request) const;
   using Look = Result<void> (runtime::ChatService::*)(const std::function<Result<void>()>&,
                                                       const runtime::ChatCall&);
   template <class Work>
@@ -156,6 +156,7 @@ class Desk {
     if (!looked.ok()) return looked.error();
     return std::move(*made);
   }
+  Result<kvcache::Recipe> recipe_of(const ChatRequest& request) const;
   KnownChat* known(const std::string& session);  // nullptr: there is none
   // The permit, when the chat that `wanted` gives does not answer. It may be another one then.
   Result<runtime::CallQueue::Permit> wait_for(const std::function<KnownChat*()>& wanted,
@@ -176,7 +177,6 @@ class Desk {
   // The request's messages, behind those that its chat has in common with it.
   Result<void> add(const Turn& turn, const std::stop_token& stop);
   Result<std::size_t> tokens_of(const ChatRequest& request) const;
-  Result<std::vector<runtime::SessionMessage>> messages_of(const KnownChat& chat);
   // n_held  messages of the request need no more room
   Result<void> check_fits(ChatRequest request, std::size_t n_held);
   void learn_ids(KnownChat& chat);

@@ -24,7 +24,8 @@ struct KnownChat {
   // While it is open; 0: it is closed.
   runtime::ChatHandle handle;
   std::vector<runtime::MessageId> ids;  // of `said`
-  std::uint64_t used = 0;               // rises
+  runtime::MessageId system_id;  // of the system text, where that is a message; 0: it is none
+  std::uint64_t used = 0;        // rises
   bool may_have_idle_work = false;
   bool is_taken = false;           // by a request that is answered, or waits for memory
   std::size_t promised_bytes = 0;  // while it answers: that it may come to hold
