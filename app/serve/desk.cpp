@@ -159,7 +159,7 @@ Result<KnownChat*> Desk::begin_chat(Turn& turn, const kvcache::Recipe& recipe,
                                     const std::stop_token& stop) {
   const ChatRequest& request = turn.request_;
   KnownChat chat;
-  chat.id = request.session.empty() ? fresh_id("chat-") : request.session;
+  set_id(chat, request.session.empty() ? fresh_id("chat-") : request.session);
   chat.group = request.group;
   chat.system = request.system;
   chat.recipe = recipe.json();
@@ -179,7 +179,7 @@ Result<KnownChat*> Desk::branch(KnownChat& from, const std::stop_token& stop) {
                        return service_.branch(from.handle, {stop, {}});
                      }));
   KnownChat chat = from;
-  chat.id = fresh_id("chat-");
+  set_id(chat, fresh_id("chat-"));
   chat.handle = handle;
   chat.saved = {};
   chat.used = ++n_uses_;

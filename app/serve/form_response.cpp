@@ -52,7 +52,7 @@ class ResponseForm final : public Form {
                     {"output_tokens_details", {{"reasoning_tokens", outcome.n_thoughts}}},
                     {"total_tokens", outcome.n_prompt + outcome.n_answer}};
     out["satchel"] = satchel_part(outcome, facts_.request);
-    if (keeps()) facts_.ids.keep(id_, outcome.kept);
+    if (keeps()) facts_.ids.keep(id_, outcome.kept, dump(out));
     return out;
   }
 

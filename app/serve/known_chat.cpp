@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <tuple>
+#include <utility>
+
+#include "kvcache/base/hash.h"
 
 namespace satchel::serve {
 namespace {
@@ -19,6 +23,16 @@ bool is_much(const std::vector<Said>& said, std::size_t n) {
 }
 
 }  // namespace
+
+std::string short_hash(std::string_view text) {
+  return kvcache::to_hex(kvcache::hash_bytes(std::as_bytes(std::span(text))))
+      .substr(0, kHashDigits);
+}
+
+void set_id(KnownChat& chat, std::string id) {
+  chat.id_hash = short_hash(id);
+  chat.id = std::move(id);
+}
 
 std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b) {
   const auto is_same = [](const Said& one, const Said& other) {
@@ -63,7 +77,7 @@ std::string name_of(const KnownChat& chat) {
 
 void read_name(const std::string& name, KnownChat& chat) {
   const std::size_t end = std::min(name.find('/'), name.size());
-  chat.id = name.substr(0, end);
+  set_id(chat, name.substr(0, end));
   chat.group = end < name.size() ? name.substr(end + 1) : "";
 }
 

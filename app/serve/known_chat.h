@@ -7,6 +7,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/serve/chat_request.h"
@@ -15,7 +16,8 @@
 namespace satchel::serve {
 
 struct KnownChat {
-  std::string id;     // the client's, or one that was made up
+  std::string id;  // the client's, or one that was made up: by set_id()
+  std::string id_hash;
   std::string group;  // prompt_cache_key
   std::optional<std::string> system;
   std::string recipe;      // as JSON
@@ -32,6 +34,11 @@ struct KnownChat {
 
   bool is_open() const { return handle.value != 0; }
 };
+
+void set_id(KnownChat& chat, std::string id);
+// Of any text.
+inline constexpr std::size_t kHashDigits = 16;
+std::string short_hash(std::string_view text);
 
 std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b);
 

@@ -6,18 +6,11 @@
 #include <span>
 #include <utility>
 
-#include "kvcache/base/hash.h"
-
 namespace satchel::serve {
 namespace {
 
 constexpr std::string_view kPrefix = "resp_";
-constexpr std::size_t kHashDigits = 16, kNumberDigits = 8;
-
-std::string hash_of(std::string_view text) {
-  return kvcache::to_hex(kvcache::hash_bytes(std::as_bytes(std::span(text))))
-      .substr(0, kHashDigits);
-}
+constexpr std::size_t kNumberDigits = 8;
 
 // numbers  as the id has them, so that they cannot be changed by themselves
 std::string hash_of(std::string_view numbers, const std::optional<std::string>& system,
@@ -28,7 +21,7 @@ std::string hash_of(std::string_view numbers, const std::optional<std::string>& 
     all +=
         (said.role == runtime::Role::user ? "u" : "m") + std::to_string(text.size()) + ":" + text;
   }
-  return hash_of(all);
+  return short_hash(all);
 }
 
 std::string digits_of(std::size_t number) {
@@ -64,7 +57,7 @@ std::optional<Named> read_id(std::string_view id) {
 }
 
 // Between the request's own system texts: behind its instructions, before what its input has.
-void inherit(const std::string& earlier, ChatRequest& request) {
+void inherit(std::string_view earlier, ChatRequest& request) {
   if (earlier.empty()) return;
   const std::string system = request.system.value_or("");
   const bool has_more = request.system_own < system.size();
@@ -83,45 +76,80 @@ void inherit(const std::string& earlier, ChatRequest& request) {
 std::string ResponseIds::make(const std::string& session, const ChatRequest& request) {
   const std::string numbers = digits_of(request.messages.size()) + digits_of(request.system_own) +
                               digits_of(request.system_end);
-  return std::string(kPrefix) + hash_of(session) +
+  return std::string(kPrefix) + short_hash(session) +
          hash_of(numbers, request.system, request.messages) + numbers +
          fresh_id("").substr(0, kNumberDigits);
 }
 
-void ResponseIds::keep(const std::string& id, const std::string& answer) {
+void ResponseIds::keep(const std::string& id, const std::string& answer, std::string response) {
   const std::lock_guard hold(mutex_);
-  if (answers_.emplace(id, hash_of(answer)).second) order_.push_back(id);
-  if (order_.size() <= kAnswersMax) return;
-  answers_.erase(order_.front());
+  const std::size_t n_bytes = response.size();
+  if (!kept_.emplace(id, Kept{short_hash(answer), std::move(response)}).second) return;
+  order_.push_back(id);
+  response_bytes_ += n_bytes;
+  while (response_bytes_ > kResponseBytesMax) {
+    std::string& oldest = kept_.at(order_[n_not_whole_++]).response;
+    response_bytes_ -= std::exchange(oldest, {}).size();
+  }
+  if (order_.size() > kAnswersMax) drop_oldest();
+}
+
+void ResponseIds::drop_oldest() {
+  const auto oldest = kept_.find(order_.front());
+  response_bytes_ -= oldest->second.response.size();
+  kept_.erase(oldest);
   order_.pop_front();
+  n_not_whole_ -= n_not_whole_ > 0 ? 1u : 0u;
 }
 
 bool ResponseIds::has_answer(const std::string& id, const std::string& answer) const {
   const std::lock_guard hold(mutex_);
-  const auto kept = answers_.find(id);
-  return kept == answers_.end() ? !answer.empty() : kept->second == hash_of(answer);
+  const auto kept = kept_.find(id);
+  return kept == kept_.end() ? !answer.empty() : kept->second.answer == short_hash(answer);
 }
 
-bool ResponseIds::recall(const std::list<KnownChat>& chats, ChatRequest& request) const {
-  const std::optional<Named> named = read_id(request.previous);
-  if (!named) return false;
-  const auto found = std::ranges::find_if(
-      chats, [&](const KnownChat& chat) { return hash_of(chat.id) == named->chat; });
-  if (found == chats.end() || found->said.size() < named->n_messages) return false;
+struct ResponseIds::Place {
+  const KnownChat& chat;
+  std::span<const Said> messages;  // up to its answer
+  std::string_view system;         // of it, what is inherited
+};
+
+std::optional<ResponseIds::Place> ResponseIds::find(const std::list<KnownChat>& chats,
+                                                    const std::string& id) const {
+  const std::optional<Named> named = read_id(id);
+  if (!named) return std::nullopt;
+  const auto found = std::ranges::find(chats, named->chat, &KnownChat::id_hash);
+  if (found == chats.end() || found->said.size() < named->n_messages) return std::nullopt;
   const std::span<const Said> said = found->said;
   const std::span<const Said> rest = said.subspan(named->n_messages);
   const bool is_answered = !rest.empty() && rest.front().role == runtime::Role::assistant;
-  const auto asked = said.first(named->n_messages);
-  if (hash_of(named->numbers, found->system, asked) != named->messages ||
-      !has_answer(request.previous, is_answered ? rest.front().text : ""))
-    return false;
-  const std::string system = found->system.value_or("");
-  if (named->system_at < named->system_end && named->system_end <= system.size())
-    inherit(system.substr(named->system_at, named->system_end - named->system_at), request);
-  const auto earlier = said.first(named->n_messages + (is_answered ? 1 : 0));
-  request.messages.insert(request.messages.begin(), earlier.begin(), earlier.end());
-  if (request.group.empty()) request.group = found->group;
+  if (hash_of(named->numbers, found->system, said.first(named->n_messages)) != named->messages ||
+      !has_answer(id, is_answered ? rest.front().text : ""))
+    return std::nullopt;
+  Place place{.chat = *found,
+              .messages = said.first(named->n_messages + (is_answered ? 1 : 0)),
+              .system = ""};
+  if (found->system && named->system_at < named->system_end &&
+      named->system_end <= found->system->size())
+    place.system = std::string_view(*found->system)
+                       .substr(named->system_at, named->system_end - named->system_at);
+  return place;
+}
+
+bool ResponseIds::recall(const std::list<KnownChat>& chats, ChatRequest& request) const {
+  const std::optional<Place> place = find(chats, request.previous);
+  if (!place) return false;
+  inherit(place->system, request);
+  request.messages.insert(request.messages.begin(), place->messages.begin(), place->messages.end());
+  if (request.group.empty()) request.group = place->chat.group;
   return true;
+}
+
+std::string ResponseIds::response(const std::list<KnownChat>& chats, const std::string& id) const {
+  if (!find(chats, id)) return "";
+  const std::lock_guard hold(mutex_);
+  const auto kept = kept_.find(id);
+  return kept == kept_.end() ? "" : kept->second.response;
 }
 
 }  // namespace satchel::serve

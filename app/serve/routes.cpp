@@ -27,6 +27,7 @@ Routes::Routes(Desk& desk, Metrics& metrics, RouteOptions options)
       {"POST", "/v1/completions", talks(parse_completion, make_completion_form)},
       {"POST", "/v1/messages", talks(parse_messages, make_messages_form)},
       {"POST", "/v1/responses", talks(parse_response, make_response_form)},
+      {"GET", "/v1/responses/", [this](const HttpRequest& http) { return response(http); }},
       {"POST", "/v1/messages/count_tokens",
        [this](const HttpRequest& http) { return count_tokens(http); }},
       {"GET", "/v1/models",
@@ -173,6 +174,17 @@ AnswerFacts Routes::facts_of(const Desk::Turn& turn) {
 }
 
 // --- what there is
+
+HttpResponse Routes::response(const HttpRequest& http) {
+  const std::string id = http.path.substr(std::string_view("/v1/responses/").size());
+  auto found = desk_.alone(
+      http.gone, [&]() -> Result<std::string> { return ids_.response(desk_.chats(), id); });
+  if (!found.ok()) return to_response(to_api(found.error()), Dialect::openai);
+  if (!found->empty()) return {.body = std::move(*found)};
+  return to_response(ApiError{404, "response_not_found", "response_id",
+                              "Response with id '" + id + "' not found."},
+                     Dialect::openai);
+}
 
 Json Routes::model_json() const {
   return {{"id", options_.model},

@@ -49,6 +49,7 @@ class Routes {
   HttpResponse talk(const HttpRequest& http, Parse parse, MakeForm make_form);
   HttpResponse count_tokens(const HttpRequest& http);
   HttpResponse model(const HttpRequest& http) const;
+  HttpResponse response(const HttpRequest& http);
 
   HttpResponse stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form, std::stop_token gone);
   // What is wrong with it, or the request.

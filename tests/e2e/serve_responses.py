@@ -212,6 +212,21 @@ def stateful_conversation(server):
     assert status == 400 and error["code"] == "previous_response_not_found" and error["param"] == "previous_response_id"
 
 
+def a_response_had_again(server):
+    def get(name):
+        response = server.ask(f"/v1/responses/{name}")
+        return response.status, json.loads(response.read())
+
+    for ask in (create, stream):
+        response = ask(server, "Which pet?")
+        assert get(response["id"]) == (200, response)
+    unkept = create(server, "Which pet?", store=False)
+    for name in (unkept["id"], "resp_0"):
+        status, body = get(name)
+        error = checked(body, {"error": {"message": str, "type": str, "param": (str, NONE), "code": (str, NONE)}})["error"]
+        assert status == 404 and error["type"] == "invalid_request_error" and name in error["message"]
+
+
 def incomplete_response(server):
     for ask in (create, stream):
         response = ask(server, "Tell a story.", max_output_tokens=2)
@@ -246,7 +261,7 @@ def what_cannot_be_done_is_refused(server):
 def main():
     with Server(sys.argv[1]) as server:
         run([basic_response, streaming_response, system_prompt, tool_calling, image_input, multi_turn, stateful_conversation,
-             incomplete_response, what_was_asked_is_said_again, what_cannot_be_done_is_refused], server)
+             a_response_had_again, incomplete_response, what_was_asked_is_said_again, what_cannot_be_done_is_refused], server)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ constexpr std::string_view kToken = "0123456789abcdef", kOrigin = "https://examp
 const std::list<serve::KnownChat>& chats() {
   static const auto all = [] {
     std::list<serve::KnownChat> made(1);
-    made.front().id = "mine";
+    set_id(made.front(), "mine");
     made.front().system = "s";
     made.front().said = {{runtime::Role::user, "a"}, {runtime::Role::assistant, "b"}};
     return made;

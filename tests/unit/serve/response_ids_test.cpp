@@ -8,6 +8,7 @@ using runtime::Role;
 
 const Said kNote{Role::user, "Anna keeps three parrots."}, kNoted{Role::assistant, "Noted."},
     kQuestion{Role::user, "What does Anna keep?"};
+const std::string kWhole = "{\"output\": []}";
 
 // A chat of this session that a request has begun and that was answered.
 struct Answered {
@@ -16,12 +17,12 @@ struct Answered {
     EXPECT_FALSE(parse_body(body, document));
     EXPECT_FALSE(parse_response(document, {}, request));
     chats.emplace_back();
-    chats.back().id = "mine";
+    set_id(chats.back(), "mine");
     chats.back().system = request.system;
     chats.back().said = request.messages;
     chats.back().said.push_back(kNoted);
     id = ResponseIds::make("mine", request);
-    ids.keep(id, kNoted.text);
+    ids.keep(id, kNoted.text, kWhole);
   }
   bool follow(ChatRequest& next) const { return ids.recall(chats, next); }
   bool is_known() const {
@@ -67,7 +68,7 @@ TEST(ResponseIds, an_id_means_one_chat_as_it_was) {
     change(was);
     return !was.is_known();
   };
-  EXPECT_TRUE(refused([](Answered& was) { was.chats.back().id = "yours"; }));
+  EXPECT_TRUE(refused([](Answered& was) { set_id(was.chats.back(), "yours"); }));
   EXPECT_TRUE(refused([](Answered& was) { was.chats.back().system = "Be brief."; }));
   EXPECT_TRUE(refused([](Answered& was) { was.chats.back().said[0].text += "!"; }));
   EXPECT_TRUE(refused([](Answered& was) { was.chats.back().said[0].role = Role::assistant; }));
@@ -134,13 +135,31 @@ TEST(ResponseIds, calls_are_the_same_however_they_are_spaced) {
 TEST(ResponseIds, of_older_answers_only_the_place_is_known) {
   Answered was(R"({"input": "Anna keeps three parrots."})");
   for (std::size_t i = 1; i < ResponseIds::kAnswersMax; ++i)
-    was.ids.keep("resp_" + std::to_string(i), "");
+    was.ids.keep("resp_" + std::to_string(i), "", "");
   was.chats.back().said[1].text = "Another answer.";
   EXPECT_FALSE(was.is_known());
-  was.ids.keep("resp_last", "");
+  was.ids.keep("resp_last", "", "");
   EXPECT_TRUE(was.is_known());
   was.chats.back().said.resize(1);  // without one it is none
   EXPECT_FALSE(was.is_known());
+}
+
+TEST(ResponseIds, a_response_is_kept_whole_as_long_as_its_chat_has_it_and_there_is_room) {
+  Answered was(R"({"input": "Anna keeps three parrots."})");
+  EXPECT_EQ(was.ids.response(was.chats, was.id), kWhole);
+  EXPECT_EQ(was.ids.response(was.chats, "resp_1"), "");
+  const std::string half(ResponseIds::kResponseBytesMax / 2, 'x');
+  was.ids.keep("resp_1", "", half);
+  EXPECT_EQ(was.ids.response(was.chats, was.id), kWhole);
+  was.ids.keep("resp_2", "", half);
+  EXPECT_EQ(was.ids.response(was.chats, was.id), "");
+  EXPECT_TRUE(was.is_known()) << "it can be followed all the same";
+  was.ids.keep("resp_3", "", half + half + half);
+  const std::string id = ResponseIds::make("mine", was.request);
+  was.ids.keep(id, kNoted.text, kWhole);
+  EXPECT_EQ(was.ids.response(was.chats, id), kWhole);
+  was.chats.back().said[1].text = "Another answer.";
+  EXPECT_EQ(was.ids.response(was.chats, id), "");
 }
 
 }  // namespace

@@ -80,6 +80,29 @@ TEST(Responses, a_result_follows_its_call) {
   EXPECT_GT(cached_in(answer), called.json()["usage"]["input_tokens"]);
 }
 
+TEST(Responses, one_can_be_had_again_as_long_as_its_chat_is_known) {
+  const RunningServer server;
+  const auto again = [&](const Json& id) {
+    return server.get("/v1/responses/" + id.get<std::string>());
+  };
+  const Reply whole = respond(server, kNote);
+  EXPECT_EQ(again(whole.json()["id"]).json(), whole.json());
+  const Reply stream = respond(server, kQuestion, {{"stream", true}});
+  const Json last = Json::parse(events_of(stream.body).end()[-2])["response"];
+  EXPECT_EQ(last["status"], "completed");
+  EXPECT_EQ(again(last["id"]).json(), last);
+  const Reply unkept = respond(server, kNote, {{"store", false}});
+  for (const Json& id : {Json("resp_1"), Json("a'/.."), unkept.json()["id"]}) {
+    const Reply missing = again(id);
+    EXPECT_EQ(missing.status, 404) << id;
+    EXPECT_EQ(missing.json()["error"]["type"], "invalid_request_error");
+    EXPECT_EQ(missing.json()["error"]["code"], "response_not_found");
+  }
+  const std::string session = whole.json()["satchel"]["session"];
+  EXPECT_EQ(ask(server.port(), "DELETE", "/satchel/sessions/" + session).status, 200);
+  EXPECT_EQ(again(whole.json()["id"]).status, 404);
+}
+
 TEST(Responses, an_id_that_means_nothing_is_refused) {
   const RunningServer server;
   EXPECT_EQ(refusal_of(respond(server, kQuestion, {{"previous_response_id", "resp_1"}})),
