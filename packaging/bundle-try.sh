@@ -47,4 +47,4 @@ for release in bookworm trixie; do
   says 'bytes, uncompressed.*rabbit' sh -c "$resume 'Which pet does Matteo Thorsen keep?' kill | tr '\n' ' '"
   says ' 0 recomputed' sh -c "$resume 'Which job does Quentin have?'"
 done
-say "the bundle runs in both; nothing was installed"
+say "the bundle runs in both"
