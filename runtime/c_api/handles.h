@@ -97,10 +97,11 @@ void give_resume(satchel_resume_report* out, const runtime::ResumeReport& report
 // A preset's or recipe's name, or its JSON; NULL: "full". keep 0: the recipe's own share.
 Result<kvcache::Recipe> recipe_of(const char* recipe, double keep = 0);
 
-// Between two tokens of those that answer; NO_MODEL after a satchel_use_cpu that failed.
+// Between two tokens, also while another session prefills; NO_MODEL after a satchel_use_cpu that
+// failed.
 template <class Work>
 Result<void> with_engine(Model& model, const Work& work) {
-  return model.service.look([&]() -> Result<void> {
+  return model.service.look_aside([&]() -> Result<void> {
     const runtime::Engine* const engine = model.service.engine();
     return engine != nullptr ? work(*engine) : runtime::no_model();
   });

@@ -69,7 +69,8 @@ int32_t satchel_cache_stats(satchel_session* session, satchel_stats* stats, satc
                  .n_resting = memory.stats.n_resting,
                  .limit_bytes = memory.stats.arena_bytes,
                  .used_bytes = memory.stats.arena_used_bytes,
-                 .peak_bytes = memory.stats.arena_peak_bytes});
+                 .peak_bytes = memory.stats.arena_peak_bytes,
+                 .n_unread = memory.n_unread});
     return {};
   });
 }

@@ -1,6 +1,7 @@
 // Runtimes and models.
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/json.h"
+#include "runtime/file_estimate.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::c_api {
@@ -69,6 +70,27 @@ LogSink sink_of(const satchel_runtime_options& options) {
       log(user, static_cast<int32_t>(level), std::string(component).c_str(),
           std::string(line).c_str());
   };
+}
+
+runtime::EstimateRequest request_of(std::uint64_t n_tokens, std::uint64_t limit_bytes) {
+  return {.n_tokens = n_tokens,
+          .budget_bytes = limit_bytes,
+          .asks = {.expected_bytes = true, .tokens_that_fit = true}};
+}
+
+void give_estimate(satchel_estimate* out, const runtime::Estimate& found, std::size_t least) {
+  give(out, {.struct_size = 0,
+             .fits = found.fits,
+             .weight_bytes = found.weight_bytes,
+             .cache_bytes = found.cache_bytes,
+             .expected_bytes = found.expected_bytes,
+             .workspace_bytes = found.scratch_bytes,
+             .limit_bytes = found.budget_bytes,
+             .least_limit_bytes = least,
+             .fp16_bytes = found.fp16_bytes,
+             .n_tokens_fit = found.n_tokens_fit,
+             .n_tokens_most = found.n_tokens_most,
+             .available_bytes = found.available_bytes});
 }
 
 nlohmann::json described(const kvcache::Recipe& recipe, std::string_view name) {
@@ -192,26 +214,39 @@ int32_t satchel_estimate_memory(satchel_model* model, const char* recipe, uint64
     SATCHEL_TRY(clear(estimate));
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe wanted, recipe_of(recipe));
     return with_engine(*model->shared, [&](const runtime::Engine& engine) -> Result<void> {
-      SATCHEL_TRY_ASSIGN(
-          const runtime::Estimate found,
-          engine.estimate(wanted, {.n_tokens = n_tokens,
-                                   .budget_bytes = limit_bytes,
-                                   .asks = {.expected_bytes = true, .tokens_that_fit = true}}));
+      SATCHEL_TRY_ASSIGN(const runtime::Estimate found,
+                         engine.estimate(wanted, request_of(n_tokens, limit_bytes)));
       SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(engine.config(), wanted));
-      give(estimate, {.struct_size = 0,
-                      .fits = found.fits,
-                      .weight_bytes = found.weight_bytes,
-                      .cache_bytes = found.cache_bytes,
-                      .expected_bytes = found.expected_bytes,
-                      .workspace_bytes = found.scratch_bytes,
-                      .limit_bytes = found.budget_bytes,
-                      .least_limit_bytes = least,
-                      .fp16_bytes = found.fp16_bytes,
-                      .n_tokens_fit = found.n_tokens_fit,
-                      .n_tokens_most = found.n_tokens_most,
-                      .available_bytes = found.available_bytes});
+      give_estimate(estimate, found, least);
       return {};
     });
+  });
+}
+
+int32_t satchel_model_estimate(satchel_runtime* runtime, const char* path,
+                               const satchel_model_options* options, const char* recipe,
+                               uint64_t n_tokens, uint64_t limit_bytes, satchel_estimate* estimate,
+                               satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (estimate == nullptr) return missing("estimate");
+    SATCHEL_TRY(clear(estimate));
+    if (runtime == nullptr) return missing("runtime");
+    if (path == nullptr) return missing("path");
+    SATCHEL_TRY_ASSIGN(const satchel_model_options given, taken(options));
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe wanted, recipe_of(recipe));
+    const runtime::EngineOptions would_be = engine_options(*runtime->shared, given);
+    SATCHEL_TRY_ASSIGN(
+        const runtime::FileEstimate found,
+        estimate_file({.file = path,
+                       .profiles = would_be.profiles,
+                       .backend = would_be.backend,
+                       .backend_options = {.n_threads = would_be.n_threads,
+                                           .cpu_level = would_be.cpu_level,
+                                           .activation_bits = would_be.activation_bits,
+                                           .library_folders = would_be.backend_folders}},
+                      wanted, request_of(n_tokens, limit_bytes)));
+    give_estimate(estimate, found.estimate, found.least_budget_bytes);
+    return {};
   });
 }
 

@@ -33,32 +33,16 @@ Result<std::shared_ptr<const runtime::Grammar>> grammar_of(const satchel_samplin
       std::make_shared<runtime::Grammar>(std::move(made)));
 }
 
-// Tokens of the chat that no cache has seen, and those of parts that were left.
-Result<std::size_t> unread_of(SessionCall& call) {
-  runtime::ChatService& service = call.service();
-  std::size_t n = 0;
-  const auto look = [&]() -> Result<void> {
-    const runtime::Session* session = service.session(call.chat());
-    if (session == nullptr) return {};
-    n = session->tokens().size() - session->n_read();
-    for (const runtime::Episode& episode : session->episodes())
-      if (episode.is_unread) n += episode.n_tokens;
-    return {};
-  };
-  SATCHEL_TRY(service.look(look, {.stop = call.stop().get_token()}));
-  return n;
-}
-
-Result<void> give_prefilled(satchel_prefill_report* out, const runtime::ReadReport& report,
-                            SessionCall& call) {
-  SATCHEL_TRY_ASSIGN(const std::size_t n_unread, unread_of(call));
+void give_prefilled(satchel_prefill_report* out, const runtime::ReadReport& report,
+                    SessionCall& call) {
+  Session& session = call.session();
+  const std::scoped_lock lock(session.mutex);
   give(out, {.struct_size = 0,
              .compressed = report.compressed,
              .n_tokens = report.n_tokens,
-             .n_unread = n_unread,
+             .n_unread = session.told.memory.n_unread,
              .n_evicted = report.n_evicted,
              .ms = report.ms});
-  return {};
 }
 
 struct Asked {
@@ -176,7 +160,8 @@ int32_t satchel_append_document(satchel_session* session, const char* title, con
         const runtime::ReadReport read,
         call->service().attach(
             call->chat(), {.title = title == nullptr ? "" : title, .text = given}, call->call()));
-    return give_prefilled(report, read, *call);
+    give_prefilled(report, read, *call);
+    return {};
   });
 }
 
@@ -187,7 +172,8 @@ int32_t satchel_prefill(satchel_session* session, const satchel_listener* listen
     SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, listener));
     SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
                        call->service().read(call->chat(), call->call()));
-    return give_prefilled(report, read, *call);
+    give_prefilled(report, read, *call);
+    return {};
   });
 }
 

@@ -56,7 +56,8 @@ enum class ChatTask {
 struct ChatMemory {
   kvcache::CacheStats stats = {};
   Fidelity fidelity = {};
-  std::size_t n_read = 0;  // tokens seen by the cache
+  std::size_t n_read = 0;    // tokens seen by the cache
+  std::size_t n_unread = 0;  // not seen yet: the rest, and parts of documents left for later
   std::size_t n_tokens = 0, n_context = 0;
   std::size_t n_in_context = 0;  // of n_context, used: as n_tokens until the chat is longer
   bool goes_on = false;          // beyond the context; else it ends there

@@ -4,10 +4,18 @@
 namespace satchel::runtime {
 namespace {
 
+std::size_t n_unread(const Session& session) {
+  std::size_t n = session.tokens().size() - session.n_read();
+  for (const Episode& episode : session.episodes())
+    if (episode.is_unread) n += episode.n_tokens;
+  return n;
+}
+
 ChatMemory memory_of(const Session& session) {
   return {.stats = session.stats(),
           .fidelity = session.fidelity(),
           .n_read = session.n_read(),
+          .n_unread = n_unread(session),
           .n_tokens = session.tokens().size(),
           .n_context = session.n_context(),
           .n_in_context = session.n_context() - session.n_context_left(),

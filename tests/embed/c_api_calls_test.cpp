@@ -108,9 +108,11 @@ TEST_F(CApi, a_document_makes_way_for_a_question_and_says_what_is_unread) {
   const uint64_t n_unread = report.n_unread;
   EXPECT_GT(n_unread, 0u);
   EXPECT_GT(report.n_tokens + n_unread, 4000u);
+  EXPECT_EQ(stats(chat.get()).n_unread, n_unread);
   ok(satchel_prefill(chat.get(), nullptr, &report, failure_.out()), failure_);
   EXPECT_EQ(report.n_unread, 0u);
   EXPECT_EQ(report.n_tokens, n_unread);
+  EXPECT_EQ(stats(chat.get()).n_unread, 0u);
 }
 
 TEST_F(CApi, a_chat_that_is_open_is_not_removed_nor_opened_again) {
@@ -171,6 +173,9 @@ TEST_F(CApi, every_function_refuses_nothing_at_all) {
       [](auto e) { return satchel_tokenize(nullptr, nullptr, 0, nullptr, 0, nullptr, e); },
       [](auto e) { return satchel_detokenize(nullptr, nullptr, 0, nullptr, e); },
       [](auto e) { return satchel_estimate_memory(nullptr, nullptr, 0, 0, nullptr, e); },
+      [](auto e) {
+        return satchel_model_estimate(nullptr, nullptr, nullptr, nullptr, 0, 0, nullptr, e);
+      },
       [](auto e) { return satchel_recipes(nullptr, e); },
       [](auto e) { return satchel_recipe_check(nullptr, nullptr, e); },
       [](auto e) { return satchel_session_create(nullptr, nullptr, nullptr, nullptr, e); },

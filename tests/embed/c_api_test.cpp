@@ -200,6 +200,26 @@ TEST_F(CApi, memory_is_estimated_changed_and_refused_with_what_would_do) {
   ok(satchel_estimate_memory(loaded.get(), "compact", 0, 0, &estimate, failure_.out()), failure_);
   EXPECT_EQ(estimate.fits, 1u);
   EXPECT_LT(estimate.expected_bytes, estimate.fp16_bytes);
+  ok(satchel_estimate_memory(loaded.get(), "compact", 1000, 8'000'000, &estimate, failure_.out()),
+     failure_);
+  const Runtime owner = runtime();
+  satchel_model_options options = SATCHEL_INIT(satchel_model_options);
+  options.backend = "cpu";
+  satchel_estimate before_loading = SATCHEL_INIT(satchel_estimate);
+  ok(satchel_model_estimate(owner.get(), kBundledModel.c_str(), &options, "compact", 1000,
+                            8'000'000, &before_loading, failure_.out()),
+     failure_);
+  EXPECT_EQ(before_loading.fits, estimate.fits);
+  EXPECT_EQ(before_loading.cache_bytes, estimate.cache_bytes);
+  EXPECT_EQ(before_loading.expected_bytes, estimate.expected_bytes);
+  EXPECT_EQ(before_loading.workspace_bytes, estimate.workspace_bytes);
+  EXPECT_EQ(before_loading.limit_bytes, estimate.limit_bytes);
+  EXPECT_EQ(before_loading.least_limit_bytes, estimate.least_limit_bytes);
+  EXPECT_EQ(before_loading.n_tokens_fit, estimate.n_tokens_fit);
+  EXPECT_EQ(before_loading.n_tokens_most, estimate.n_tokens_most);
+  // Repacked, this small model's weights take a fifth more than in their file.
+  EXPECT_LE(before_loading.weight_bytes, estimate.weight_bytes);
+  EXPECT_GT(double(before_loading.weight_bytes), 0.8 * double(estimate.weight_bytes));
   const Session chat = session(loaded.get());
   std::string text;
   for (int i = 0; i < 20; ++i) text += kNotes;

@@ -165,7 +165,8 @@ AT(satchel_stats, n_resting, 72);
 AT(satchel_stats, limit_bytes, 80);
 AT(satchel_stats, used_bytes, 88);
 AT(satchel_stats, peak_bytes, 96);
-ENDS(satchel_stats, 104);
+AT(satchel_stats, n_unread, 104);
+ENDS(satchel_stats, 112);
 
 AT(satchel_fidelity, struct_size, 0);
 AT(satchel_fidelity, is_measured, 4);

@@ -114,6 +114,8 @@ class Chat(ModelTest):
         estimate = self.loaded.estimate("compact")
         self.assertTrue(estimate.fits)
         self.assertLess(estimate.expected_bytes, estimate.fp16_bytes)
+        before = satchel.estimate_model(recipe="compact", limit_bytes=8_000_000, backend="cpu")
+        self.assertEqual(before.expected_bytes, self.loaded.estimate("compact", limit_bytes=8_000_000).expected_bytes)
         self.assertIn("compact", [recipe.name for recipe in satchel.recipes()])
         self.assertIn('"satchel"', satchel.check_recipe("compact"))
         seen = satchel.inspect_model(satchel.BUNDLED_MODEL)

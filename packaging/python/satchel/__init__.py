@@ -30,7 +30,7 @@ from ._api import (
     UnsupportedError,
 )
 from ._chat import Chat, Stream
-from ._model import BUNDLED_MODEL, Model
+from ._model import BUNDLED_MODEL, Model, estimate_model
 from ._types import (
     OFF,
     Answer,
@@ -104,6 +104,7 @@ __all__ = [
     "Stream",
     "UnsupportedError",
     "check_recipe",
+    "estimate_model",
     "inspect_model",
     "recipes",
 ]

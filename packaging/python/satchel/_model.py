@@ -207,6 +207,26 @@ def _made(kind: str, function: str, *given: Any) -> Handle:
     return Handle(kind, made)
 
 
+def estimate_model(
+    path: Path | None = None,
+    recipe: str = "full",
+    *,
+    n_tokens: int = 0,
+    limit_bytes: int = 0,
+    backend: str = "auto",
+    backend_folder: Path | None = None,
+) -> Estimate:
+    """As Model.estimate, of a file that is not loaded."""
+    file = _api.text(BUNDLED_MODEL if path is None else path)
+    out = _api.struct("estimate")
+    options = _api.struct("model_options", backend=backend)
+    runtime_options = _api.struct("runtime_options", backend_folder=backend_folder)
+    with closing(_made("runtime", "runtime_create", runtime_options)) as runtime, runtime as at:
+        asked = (_api.text(recipe), n_tokens, limit_bytes, out)
+        _api.call("model_estimate", at, file, options, *asked)
+    return read(Estimate, out)
+
+
 def _options(
     recipe: str | None, keep: float, limit_bytes: int, thinking: Thinking, beyond: Beyond
 ) -> Any:

@@ -152,6 +152,7 @@ class Stats:
     limit_bytes: int
     used_bytes: int
     peak_bytes: int
+    n_unread: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -224,6 +224,14 @@ typedef struct satchel_estimate {
  * "file_bytes", "shards", "layers", "context", "vocabulary", "template", "refusal"}. refusal: why
  * this library cannot run it, for people; what is not known then is null. */
 int32_t satchel_model_inspect(const char *path, satchel_buffer **json, satchel_error **err);
+/* satchel_estimate_memory for a model that is not loaded, from its file. Weights count as they are
+ * in it, and may take some more when they are loaded; the default limit leaves them that memory.
+ * The file is read once.
+ *   options  as it would be loaded with; may be NULL */
+int32_t satchel_model_estimate(satchel_runtime *runtime, const char *path,
+                               const satchel_model_options *options, const char *recipe,
+                               uint64_t n_tokens, uint64_t limit_bytes,
+                               satchel_estimate *estimate, satchel_error **err);
 /* path  of a GGUF file. options, listener  may be NULL */
 int32_t satchel_model_load(satchel_runtime *runtime, const char *path,
                            const satchel_model_options *options, const satchel_listener *listener,
@@ -469,6 +477,7 @@ typedef struct satchel_stats {
   uint64_t n_retained, n_evicted; /* tokens, summed over lanes */
   uint64_t n_resting;             /* likewise: in the store for now */
   uint64_t limit_bytes, used_bytes, peak_bytes; /* of all sessions of the model */
+  uint64_t n_unread; /* tokens of the text that were not prefilled yet, those left for later too */
 } satchel_stats;
 
 typedef struct satchel_fidelity {

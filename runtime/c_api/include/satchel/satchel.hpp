@@ -201,6 +201,17 @@ class Runtime {
     detail::check([&](auto err) { return satchel_runtime_create(options, &made, err); });
     handle_.reset(made);
   }
+  // Of a model that is not loaded.
+  satchel_estimate estimate(const std::string& path, const char* recipe,
+                            std::uint64_t n_tokens = 0, std::uint64_t limit_bytes = 0,
+                            const satchel_model_options* options = nullptr) const {
+    satchel_estimate out = SATCHEL_INIT(satchel_estimate);
+    detail::check([&](auto err) {
+      return satchel_model_estimate(get(), path.c_str(), options, recipe, n_tokens, limit_bytes,
+                                    &out, err);
+    });
+    return out;
+  }
   satchel_runtime* get() const { return handle_.get(); }
 
  private:
