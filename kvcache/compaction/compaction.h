@@ -65,6 +65,7 @@ class Compaction {
   Result<void> lower_text(std::uint8_t tier, const Enough& enough);
   Result<void> thin_text(double keep, const Enough& enough);
   Result<void> thin(const TextSegment& text, double keep);
+  Result<void> forget_weights(std::size_t lane, const TextSegment& text);
 
   CacheState& cache_;
   CompactionReport report_ = {};

@@ -120,9 +120,39 @@ Result<void> Compaction::thin(const TextSegment& text, double keep) {
       return goes ? kGone : now;
     };
     SATCHEL_TRY(rewrite(lane.lane, tier_of, 0));
+    SATCHEL_TRY(forget_weights(lane.lane, text));
   }
   ++report_.n_segments;
   return {};
+}
+
+// What a merger fitted to all that the lane kept is worse than nothing for a part of it. Pages that
+// others hold as well stay as they are where no memory is left for another copy.
+Result<void> Compaction::forget_weights(std::size_t index, const TextSegment& text) {
+  if (!cache_.layout.pipeline.fits_counts()) return {};
+  Lane& lane = cache_.lanes[index];
+  Arena& arena = cache_.arena;
+  for (std::size_t i = 0; i < lane.pages().size(); ++i) {
+    PageRecord page = lane.pages()[i];
+    if (page.layout->log_counts_at == 0 || !is_inside(page, text)) continue;
+    if (arena.n_shares(page.extent) > 1) {
+      cache_.table_is_stale = true;
+      const Result<ExtentId> copy = arena.take(arena.bytes_of(page.extent));
+      if (!copy.ok()) continue;
+      const Result<void> copied =
+          cache_.backend.copy(arena.at(*copy), arena.at(page.extent), arena.bytes_of(page.extent));
+      arena.give(copied.ok() ? page.extent : *copy);
+      SATCHEL_TRY(copied);
+      page.extent = *copy;
+    }
+    const std::vector<std::byte> ones(page.n_tokens * sizeof(float));  // logarithms of 1
+    page.serial = page.bytes_serial = cache_.next_serial++;
+    const Result<void> set =
+        cache_.backend.upload(arena.at(page.extent) + page.layout->log_counts_at, ones);
+    lane.replace_page(i, page);
+    SATCHEL_TRY(set);
+  }
+  return cache_.show(index);
 }
 
 Result<void> Compaction::thin_text(double keep, const Enough& enough) {

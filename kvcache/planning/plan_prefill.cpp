@@ -210,6 +210,17 @@ void plan_settling(PrefillPlan& plan, const CacheView& cache) {
   plan.settle_bytes += decided - std::min(decided, waiting) + shortening_bytes(plan, cache);
 }
 
+template <class Take>
+void place_references(PrefillPlan& plan, const CacheView& cache, std::size_t n_kv_heads,
+                      const Take& take) {
+  plan.n_references = cache.layout.pipeline.n_references();
+  if (plan.n_references == 0) return;
+  const std::size_t n = plan.n_references, head_dim = cache.layout.shape.head_dim_max();
+  plan.reference_bytes = aligned_64(n * (head_dim + 1) * sizeof(float));
+  plan.references_at = take(n_kv_heads * plan.reference_bytes);
+  plan.merge_work_at = take(ReferenceQueries::work_floats(n, head_dim) * sizeof(float));
+}
+
 void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_slots) {
   std::size_t at = 0, n_kv_heads = 0, n_heads = 0, q_width = 0, lines = 0;
   const auto take = [&](std::size_t bytes) {
@@ -231,6 +242,7 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
     plan.indices_at = take(n_kv_heads * n_line * sizeof(std::int32_t));
     if (cache.layout.pipeline.needs_counts())
       plan.counts_at = take(n_kv_heads * n_line * sizeof(float));
+    place_references(plan, cache, n_kv_heads, take);
   }
   if (n_slots > 0) {
     plan.scores_head_bytes = aligned_64(n_slots * sizeof(float));

@@ -53,11 +53,14 @@ struct PrefillPlan {
   std::size_t indices_at = 0;                        // in_layer: [n_kv_heads, line_tokens] int32
   std::size_t counts_at = 0;                         // likewise fp32, where the merger counts
   std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
-  std::size_t state_at = 0, state_bytes = 0;         // of a scorer, where it has one
-  std::size_t lse_at = 0;                            // probe: [n_tokens, n_heads] fp32 …
-  std::size_t unused_at = 0;                         // … [kLseRows, n_heads, head_dim] fp32
-  std::size_t block_q_at = 0;    // [n_block or more, n_heads, head_dim] fp32 …
-  std::size_t block_lse_at = 0;  // … [n_block or more, n_heads], kBlockWork
+  // in_layer, where the merger wants reference queries: of each KV head, reference_bytes apart,
+  // [n_references, head_dim] fp32, [n_references] fp32 of the LSE; then the merger's workspace.
+  std::size_t n_references = 0, references_at = 0, reference_bytes = 0, merge_work_at = 0;
+  std::size_t state_at = 0, state_bytes = 0;  // of a scorer, where it has one
+  std::size_t lse_at = 0;                     // probe: [n_tokens, n_heads] fp32 …
+  std::size_t unused_at = 0;                  // … [kLseRows, n_heads, head_dim] fp32
+  std::size_t block_q_at = 0;                 // [n_block or more, n_heads, head_dim] fp32 …
+  std::size_t block_lse_at = 0;               // … [n_block or more, n_heads], kBlockWork
   std::size_t scratch_bytes = 0;
 
   std::size_t n_tokens() const { return request.n_tokens; }

@@ -7,8 +7,12 @@
 
 namespace satchel::kvcache {
 
-LayerPacker::LayerPacker(PrefillScratch& scratch)
-    : scratch_(scratch), cache_(scratch.cache), plan_(scratch.plan), pages_(cache_.lanes.size()) {}
+LayerPacker::LayerPacker(PrefillScratch& scratch, const KeptReferences& references)
+    : scratch_(scratch),
+      references_(references),
+      cache_(scratch.cache),
+      plan_(scratch.plan),
+      pages_(cache_.lanes.size()) {}
 
 LayerPacker::~LayerPacker() {
   for (const std::vector<PageRecord>& made : pages_)
@@ -114,18 +118,23 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
   std::vector<std::vector<std::uint8_t>> tiers;
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     counts_[head].assign(plan_.n_tokens(), 1.0f);
+    const LanePlan& part = plan_.lanes[lanes[head].lane];
     if (merges && lanes[head].budget < plan_.n_tokens())
-      SATCHEL_TRY(cache_.layout.pipeline.merger().merge(cache_.backend,
-                                                        {.k = scratch_.fresh(head).k,
-                                                         .v = scratch_.fresh(head).v,
-                                                         .n_tokens = plan_.n_tokens(),
-                                                         .head_dim = scratch_.head_dim(),
-                                                         .first_position = plan_.first_position,
-                                                         .layer = &shape,
-                                                         .tiers = lanes[head].tiers,
-                                                         .scores = lanes[head].scores,
-                                                         .unfiltered = unfiltered[head],
-                                                         .counts = counts_[head]}));
+      SATCHEL_TRY(cache_.layout.pipeline.merger().merge(
+          cache_.backend, {.k = scratch_.fresh(head).k,
+                           .v = scratch_.fresh(head).v,
+                           .positions = scratch_.fresh(head).positions,
+                           .n_tokens = plan_.n_tokens(),
+                           .head_dim = scratch_.head_dim(),
+                           .first_position = plan_.first_position,
+                           .layer = &shape,
+                           .tiers = lanes[head].tiers,
+                           .scores = lanes[head].scores,
+                           .unfiltered = unfiltered[head],
+                           .counts = counts_[head],
+                           .n_sinks = part.n_new_sinks,
+                           .n_tail = std::min(plan_.n_tokens(), part.n_tail_after),
+                           .references = references_.of(head)}));
     n_evicted_ += static_cast<std::size_t>(
         std::count(lanes[head].tiers.begin(), lanes[head].tiers.end(), kGone));
     tiers.push_back(std::move(lanes[head].tiers));

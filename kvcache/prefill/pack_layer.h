@@ -9,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "kvcache/prefill/kept_references.h"
 #include "kvcache/prefill/prefill_scratch.h"
 
 namespace satchel::kvcache {
 
 class LayerPacker {
  public:
-  explicit LayerPacker(PrefillScratch& scratch);
+  LayerPacker(PrefillScratch& scratch, const KeptReferences& references);
   ~LayerPacker();
   LayerPacker(LayerPacker&&) = delete;
 
@@ -43,6 +44,7 @@ class LayerPacker {
   std::int32_t position_in_line(std::size_t head, std::size_t row) const;
 
   PrefillScratch& scratch_;
+  const KeptReferences& references_;
   CacheState& cache_;
   const PrefillPlan& plan_;
   std::vector<std::vector<PageRecord>> pages_;  // [n_lanes] made so far

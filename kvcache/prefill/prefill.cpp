@@ -17,7 +17,8 @@ Prefill::State::State(CacheState& cache_in, PrefillPlan plan_in, Arena::Lease le
     : cache(cache_in),
       scratch(cache_in, std::move(plan_in), std::move(lease)),
       plan(scratch.plan),
-      packer(scratch),
+      references(scratch),
+      packer(scratch, references),
       table(std::move(table_in)),
       runs(table->n_lanes()),
       n_runs(table->n_lanes()) {
@@ -171,7 +172,8 @@ ScorerRequirements Prefill::requirements() const {
   const State& s = *state_;
   const bool seen =
       s.plan.scores_prefill && s.cache.layout.takes_part(s.scratch.layer) && s.any_scored();
-  return seen ? s.cache.requirements() : ScorerRequirements{};
+  if (seen) return s.cache.requirements();
+  return {.prefill = s.wants_references()};
 }
 
 bool Prefill::State::any_scored() const {
@@ -179,6 +181,10 @@ bool Prefill::State::any_scored() const {
   const auto first = plan.lanes.begin() + static_cast<std::ptrdiff_t>(scratch.lane_index(0));
   return std::any_of(first, first + static_cast<std::ptrdiff_t>(scratch.n_kv_heads()),
                      [](const LanePlan& lane) { return lane.is_scored; });
+}
+
+bool Prefill::State::wants_references() const {
+  return plan.n_references > 0 && cache.layout.takes_part(scratch.layer);
 }
 
 std::vector<ObservedLane> Prefill::State::observed_lanes() const {
@@ -209,6 +215,8 @@ std::vector<ObservedLane> Prefill::State::observed_lanes() const {
 Result<void> Prefill::observe(const Seen& seen) {
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
+  if (s.wants_references())
+    SATCHEL_TRY(s.references.take(seen.q, seen.lse, s.n_read - s.n_chunk, s.n_chunk));
   if (!s.plan.scores_prefill || !s.cache.layout.takes_part(s.scratch.layer) || !s.any_scored())
     return {};
   if (s.plan.n_block == 0 || s.cache.requirements().pre_rope) SATCHEL_TRY(s.observe_chunk(seen));

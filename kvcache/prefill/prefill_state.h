@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "kvcache/prefill/kept_references.h"
 #include "kvcache/prefill/pack_layer.h"
 #include "kvcache/prefill/prefill.h"
 #include "kvcache/prefill/prefill_scratch.h"
@@ -36,6 +37,7 @@ struct Prefill::State final : ExtentUser {
   // Exact K and V of the chunk whose first token is the span's `first`, of every head.
   std::vector<kernels::ExactRun> chunk_runs(std::size_t first) const;
   bool any_scored() const;  // of this layer's lanes
+  bool wants_references() const;
   Result<void> observe_chunk(const Seen& seen);
   // blocks.cpp
   Result<void> hold(const Seen& seen);
@@ -47,6 +49,7 @@ struct Prefill::State final : ExtentUser {
   CacheState& cache;
   PrefillScratch scratch;
   const PrefillPlan& plan;  // the scratch's
+  KeptReferences references;
   LayerPacker packer;
   std::optional<ProbedText> probe = {};
   std::unique_ptr<kernels::LaneTable> table;

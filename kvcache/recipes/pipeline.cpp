@@ -233,7 +233,9 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   SATCHEL_TRY_ASSIGN(const JsonNode* filter, maker.node("filter"));
   SATCHEL_TRY(made.check_protection(called, filter->line));
   SATCHEL_TRY_ASSIGN(const JsonNode* merger, maker.node("merger"));
-  if (made.merger_->merges() && made.decides() && !made.decides_in_layer())
+  // With the model's head budgets such an allocator knows what each lane keeps beforehand.
+  if (made.merger_->merges() && made.decides() && !made.decides_in_layer() &&
+      !made.needs_head_budgets())
     return recipe_error(
         called, merger->line,
         "a merger needs exact K and V, so a recipe that merges must decide layer by "

@@ -49,6 +49,8 @@ class Pipeline {
   // The steps under memory pressure, in the order in which they are taken. Empty: ask the user.
   std::span<const ReclaimStep> reclaim_steps() const { return reclaim_steps_; }
   bool needs_counts() const { return merger_ != nullptr && merger_->needs_counts(); }
+  bool fits_counts() const { return merger_ != nullptr && merger_->fits_counts(); }
+  std::size_t n_references() const { return merger_ == nullptr ? 0 : merger_->n_references(); }
   // Tokens that a flush leaves exact; in lanes with small budgets short_tail() <= tail().
   std::size_t tail() const { return tail_; }
   std::size_t short_tail() const { return short_tail_; }

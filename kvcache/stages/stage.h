@@ -291,10 +291,24 @@ class Assigner : public Stage {
 
 // --- merger --------------------------------------------------------------------------------------
 
+// Queries that the span's own reading asked of the lane, for a merger that wants some: drawn evenly
+// from all its heads and tokens, the same for every chunking.
+struct ReferenceQueries {
+  float* q = nullptr;  // [n, head_dim], after RoPE at `positions`; may be changed
+  std::span<const std::int32_t> positions = {};  // [n], rising
+  const float* lse = nullptr;                    // [n], of the reading
+  float* work = nullptr;                         // [work_floats()] workspace
+  std::size_t n() const { return positions.size(); }
+  static std::size_t work_floats(std::size_t n, std::size_t head_dim) {
+    return n * (2 * head_dim + 2);
+  }
+};
+
 // Merges dropped tokens into retained ones: may change k and v of the retained tokens.
 struct MergeLane {
   Half* k = nullptr;  // [n_tokens, head_dim], after RoPE
   Half* v = nullptr;
+  const std::int32_t* positions = nullptr;  // [n_tokens]
   std::size_t n_tokens = 0, head_dim = 0;
   std::size_t first_position = 0;       // of the first token; the others follow consecutively
   const LayerShape* layer = nullptr;    // with the RoPE of its keys
@@ -303,11 +317,18 @@ struct MergeLane {
   std::span<const float> unfiltered;    // the scorer's own scores, also of protected tokens
   std::span<float> counts;  // number of tokens that each stands for, initially 1; saved with the
                             // page if needs_counts()
+  std::size_t n_sinks = 0, n_tail = 0;  // of the tokens: they stay exact and always count once
+  ReferenceQueries references = {};
 };
 class Merger : public Stage {
  public:
   virtual bool merges() const { return true; }
   virtual bool needs_counts() const { return false; }
+  // Whether the counts are weights fitted to all that the lane kept of the span: an eviction later
+  // sets them to 1.
+  virtual bool fits_counts() const { return false; }
+  // How many reference queries of a lane merge() wants at most.
+  virtual std::size_t n_references() const { return 0; }
   virtual Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const = 0;
 };
 

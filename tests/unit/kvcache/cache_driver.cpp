@@ -62,7 +62,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
-  const std::array with_table = {"satchel", "kvzap", "duoattention", "razorattention"};
+  const std::array with_table = {"satchel", "satchel-refit", "kvzap", "duoattention", "razorattention"};
   const std::string& name = setup.varies.empty() ? setup.recipe : setup.varies;
   if (std::ranges::find(with_table, name) != with_table.end())
     shape.head_budgets = lane_shares_of(shape, name == "kvzap");

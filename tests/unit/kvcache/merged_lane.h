@@ -63,6 +63,9 @@ struct MergedLane {
   std::vector<Half> k, v;
   std::vector<std::uint8_t> tiers;
   std::vector<float> scores, unfiltered, counts;
+  std::size_t n_sinks = 0, n_tail = 0;
+  std::vector<float> queries = {}, lse = {};  // reference queries, where a merger wants some
+  std::vector<std::int32_t> query_positions = {};
 
   void add(const std::vector<float>& key, const std::vector<float>& value, float score,
            std::uint8_t tier) {
@@ -87,8 +90,13 @@ struct MergedLane {
     unfiltered.resize(tiers.size(), 1);
     counts.assign(tiers.size(), 1);
     layer.head_dim = head_dim;
+    std::vector<std::int32_t> positions(tiers.size());
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first_position));
+    std::vector<float> turned = queries;
+    std::vector<float> work(ReferenceQueries::work_floats(lse.size(), head_dim));
     const MergeLane lane{.k = k.data(),
                          .v = v.data(),
+                         .positions = positions.data(),
                          .n_tokens = tiers.size(),
                          .head_dim = head_dim,
                          .first_position = first_position,
@@ -96,7 +104,13 @@ struct MergedLane {
                          .tiers = tiers,
                          .scores = scores,
                          .unfiltered = unfiltered,
-                         .counts = counts};
+                         .counts = counts,
+                         .n_sinks = n_sinks,
+                         .n_tail = n_tail,
+                         .references = {.q = turned.data(),
+                                        .positions = query_positions,
+                                        .lse = lse.data(),
+                                        .work = work.data()}};
     EXPECT_TRUE(make<Merger>(StageKind::merger, merger, params)->merge(*backend, lane).ok());
   }
   float key(std::size_t t, std::size_t c) const { return half_to_float(k[t * head_dim + c]); }

@@ -265,17 +265,27 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
   scores[8] = kNotThere;
   std::vector<std::uint8_t> tiers(kTokens, 0);
   const std::vector<Half> k_before = k, v_before = v;
+  const std::vector<float> q(kTokens * kDim, 0.01f), lse(kTokens);
+  std::vector<float> turned = q, work(ReferenceQueries::work_floats(kTokens, kDim));
+  std::vector<std::int32_t> positions(kTokens);
+  std::iota(positions.begin(), positions.end(), 0);
   const auto merge = [&] {
+    turned = q;
     return merger
         ->merge(*backend, {.k = k.data(),
                            .v = v.data(),
+                           .positions = positions.data(),
                            .n_tokens = kTokens,
                            .head_dim = kDim,
                            .layer = &layer,
                            .tiers = tiers,
                            .scores = scores,
                            .unfiltered = scores,
-                           .counts = counts})
+                           .counts = counts,
+                           .references = {.q = turned.data(),
+                                          .positions = positions,
+                                          .lse = lse.data(),
+                                          .work = work.data()}})
         .ok();
   };
   ASSERT_TRUE(merge());
