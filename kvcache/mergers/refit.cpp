@@ -8,7 +8,8 @@
 //           weights B of the kept i: min sum over queries of w² (sum P_i B_i - 1)²
 //             + ridge · mean_i(sum w² P_i²) · |B - 1|², then clamped to e^-bound … e^bound
 //           values: A_i = P_i B_i / sum P_i B_i; v_i += d_i with
-//             min sum over queries of w² |Y - sum A_i (v_i + d_i)|² + ridge · mean_i(sum w² A_i²) |d|²
+//             min sum over queries of w² |Y - sum A_i (v_i + d_i)|²
+//             + ridge · mean_i(sum w² A_i²) · |d|²
 //   params  queries  of a lane (512)
 //           ridge    towards weight 1 and the old values (0.1)
 //           bound    of the logarithm of a weight (3)

@@ -1,6 +1,6 @@
-// KeptReferences: queries of a span's own reading, put aside in scratch while its chunks come, for a
-// merger that wants some (ReferenceQueries). Which ones depends on the lane and on how many tokens
-// the span has, not on its chunks.
+// KeptReferences: queries of a span's own reading, put aside in scratch while its chunks come, for
+// a merger that wants some (ReferenceQueries). Which ones depends on the lane and on how many
+// tokens the span has, not on its chunks.
 #pragma once
 
 #include <cstddef>
