@@ -116,11 +116,13 @@ TEST_P(EveryGraded, a_channel_without_bits_is_its_mean_and_a_constant_one_is_exa
 }
 
 TEST_P(EveryGraded, pages_are_the_references_bit_for_bit) {
+  std::size_t n_cases = 0;
   for (const std::size_t head_dim : {32u, 80u, 256u}) {
     const TestBasis basis(head_dim);
     const Basis view = basis.view();
     for (const auto& pattern : kPatterns)
       for (const std::size_t n : {1u, 31u, 64u, 70u, 128u}) {
+        if (!takes(n_cases++, 7)) continue;
         SCOPED_TRACE(testing::Message() << head_dim << ", " << int{pattern[0]} << ", " << n);
         const std::size_t capacity = (n + kPageStep - 1) / kPageStep * kPageStep;
         const PageLayout layout = *page_layout(
