@@ -20,9 +20,9 @@
 //           ridge towards what was there; the sinks' weights stay 1 here, and the tail has no part
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "kernels/base/rng.h"
@@ -61,6 +61,13 @@ Matrix ridge_fit(const Matrix& x, const Matrix& r, float ridge) {
   return x.transpose() * factor.solve(r);
 }
 
+Matrix gathered(const LaneRows& rows, std::span<const std::size_t> tokens) {
+  Matrix out(tokens.size(), rows.head_dim);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    std::ranges::copy(rows.row(tokens[i]), out.row(static_cast<Eigen::Index>(i)).begin());
+  return out;
+}
+
 class RefitMerger final : public Merger {
  public:
   Result<void> read(Params& params) {
@@ -82,14 +89,8 @@ class RefitMerger final : public Merger {
     SATCHEL_TRY_ASSIGN(const Asked asked, ask(backend, lane, n));
     SATCHEL_TRY_ASSIGN(const LaneRows k, download_rows(backend, lane.k, lane));
     SATCHEL_TRY_ASSIGN(LaneRows v, download_rows(backend, lane.v, lane));
-    Matrix keys(kept.size(), lane.head_dim), values(kept.size(), lane.head_dim);
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      const auto at = static_cast<Eigen::Index>(i);
-      for (std::size_t c = 0; c < lane.head_dim; ++c) {
-        keys(at, static_cast<Eigen::Index>(c)) = k.row(kept[i])[c];
-        values(at, static_cast<Eigen::Index>(c)) = v.row(kept[i])[c];
-      }
-    }
+    const Matrix keys = gathered(k, kept);
+    Matrix values = gathered(v, kept);
     Matrix share = asked.q * keys.transpose() * lane.layer->attention_scale;
     if (lane.layer->soft_cap > 0)
       share = (share.array() / lane.layer->soft_cap).tanh() * lane.layer->soft_cap;
@@ -103,8 +104,7 @@ class RefitMerger final : public Merger {
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const auto at = static_cast<Eigen::Index>(i);
       lane.counts[kept[i]] = counts(at);
-      for (std::size_t c = 0; c < lane.head_dim; ++c)
-        v.row(kept[i])[c] = values(at, static_cast<Eigen::Index>(c));
+      std::ranges::copy(values.row(at), v.row(kept[i]).begin());
     }
     return upload_rows(backend, v, lane.v);
   }
@@ -146,8 +146,6 @@ class RefitMerger final : public Merger {
     }
     SATCHEL_TRY(put(behind));
     SATCHEL_TRY_ASSIGN(const auto table, backend.make_lane_table(1));
-    std::vector<std::int32_t> positions(n);
-    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(lane.first_position));
     const kernels::ExactRun run{
         .k = lane.k, .v = lane.v, .positions = lane.positions, .n_tokens = n};
     SATCHEL_TRY(table->set_runs(0, {&run, 1}));
