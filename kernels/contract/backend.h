@@ -25,6 +25,7 @@
 #include "kernels/base/result.h"
 #include "kernels/contract/lane_view.h"
 #include "kernels/contract/page_layout.h"
+#include "kernels/contract/refit.h"
 #include "kernels/contract/weight_type.h"
 
 namespace satchel::kernels {
@@ -385,6 +386,9 @@ class Backend {
   virtual Result<void> score(std::span<const ScoreArgs> items) = 0;
   virtual Result<void> logsumexp(std::span<const LogSumExpArgs> items) = 0;
   virtual Result<void> key_importance(std::span<const KeyImportanceArgs> items) = 0;
+  // Whether it was fitted. Else all weights are 1 and v is as it was: the fit would not help, or
+  // something was not finite.
+  virtual Result<bool> refit(const RefitArgs& args) = 0;
   virtual Result<void> select(std::span<const SelectArgs> items) = 0;
   virtual Result<void> gather(std::span<const GatherArgs> items) = 0;
   virtual Result<void> encode_pages(std::span<const EncodeArgs> items) = 0;

@@ -297,11 +297,8 @@ struct ReferenceQueries {
   float* q = nullptr;  // [n, head_dim], after RoPE at `positions`; may be changed
   std::span<const std::int32_t> positions = {};  // [n], rising
   const float* lse = nullptr;                    // [n], of the reading
-  float* work = nullptr;                         // [work_floats()] workspace
+  float* work = nullptr;                         // [Merger::work_floats()]
   std::size_t n() const { return positions.size(); }
-  static std::size_t work_floats(std::size_t n, std::size_t head_dim) {
-    return n * (2 * head_dim + 2);
-  }
 };
 
 // Merges dropped tokens into retained ones: may change k and v of the retained tokens.
@@ -329,6 +326,8 @@ class Merger : public Stage {
   virtual bool fits_counts() const { return false; }
   // How many reference queries of a lane merge() wants at most.
   virtual std::size_t n_references() const { return 0; }
+  // Workspace for a lane of n_tokens with them, not less than what they take.
+  virtual std::size_t work_floats(std::size_t, std::size_t) const { return 0; }
   virtual Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const = 0;
 };
 

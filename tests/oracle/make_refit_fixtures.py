@@ -53,11 +53,13 @@ def lane(seed, n, d, n_q, n_kept, n_sinks, n_tail, soft_cap, ridge, bound, alike
     counts[n_sinks:] += ridge_fit(free, (w * (1 - x.sum(1)))[:, None], ridge)[:, 0]
     counts = np.clip(counts, np.exp(-bound), np.exp(bound))
     a = x * counts
-    a /= a.sum(1, keepdims=True)
+    mass = a.sum(1, keepdims=True)
+    a /= mass
+    u = w[:, None] * np.minimum(1, mass / np.float32(1e-3))
     after = v.copy()
-    after[fitted] += ridge_fit(a * w[:, None], w[:, None] * (y - a @ v[fitted]), ridge)
+    after[fitted] += ridge_fit(a * u, u * (y - a @ v[fitted]), ridge)
     of = dict(zip(fitted, counts))
-    params = json.dumps({"queries": n_q, "ridge": ridge, "bound": bound})
+    params = json.dumps({"queries": n_q, "held": 0, "ridge": ridge, "bound": bound})
     lines = [f"lane {n} {d} {n_q} {n_sinks} {n_tail} {soft_cap} {params}", f"kept {len(kept)} " + " ".join(map(str, kept))]
     lines += [row(name, x) for name, rows in (("k", k), ("v", v), ("q", q)) for x in rows] + [row("lse", lse)]
     return lines + [row("counts", [of.get(t, 1) for t in kept])] + [row("v", after[t]) for t in kept]

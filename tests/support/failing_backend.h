@@ -124,6 +124,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->key_importance(items);
   }
+  Result<bool> refit(const kernels::RefitArgs& args) override {
+    SATCHEL_TRY(count());
+    return inner_->refit(args);
+  }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     SATCHEL_TRY(count());
     return inner_->select(items);

@@ -203,6 +203,9 @@ class FarBackend final : public kernels::Backend {
   Result<void> key_importance(std::span<const kernels::KeyImportanceArgs> items) override {
     return open([&] { return inner_->key_importance(items); });
   }
+  Result<bool> refit(const kernels::RefitArgs& args) override {
+    return open([&] { return inner_->refit(args); });
+  }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     return open([&] { return inner_->select(items); });
   }

@@ -245,6 +245,7 @@ class StagedBackend final : public Backend {
   Result<void> score(std::span<const ScoreArgs> items) override;
   Result<void> logsumexp(std::span<const LogSumExpArgs> items) override;
   Result<void> key_importance(std::span<const KeyImportanceArgs> items) override;
+  Result<bool> refit(const RefitArgs& args) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override;
   Result<void> decode_pages(std::span<const DecodeArgs> items) override;
 
@@ -364,6 +365,24 @@ Result<void> StagedBackend::key_importance(std::span<const KeyImportanceArgs> it
   }
   SATCHEL_TRY(inner_->key_importance(there));
   return stage.back();
+}
+
+Result<bool> StagedBackend::refit(const RefitArgs& args) {
+  Stage stage(*inner_);
+  RefitArgs there = args;
+  const std::size_t n = args.n_queries, d = args.head_dim;
+  const auto rows = static_cast<std::size_t>(std::ranges::max(args.tokens) + 1);
+  SATCHEL_TRY_ASSIGN(there.q, stage.in(args.q, n * d));
+  SATCHEL_TRY_ASSIGN(there.out, stage.in(args.out, n * d));
+  SATCHEL_TRY_ASSIGN(there.lse, stage.in(args.lse, n));
+  SATCHEL_TRY_ASSIGN(there.lse_beside, stage.in(args.lse_beside, n));
+  SATCHEL_TRY_ASSIGN(there.k, stage.in(args.k, rows * d));
+  SATCHEL_TRY_ASSIGN(there.v, stage.both(args.v, rows * d));
+  SATCHEL_TRY_ASSIGN(there.work,
+                     stage.both(args.work, RefitArgs::work_floats(n, d, args.tokens.size())));
+  SATCHEL_TRY_ASSIGN(const bool is_fitted, inner_->refit(there));
+  SATCHEL_TRY(stage.back());
+  return is_fitted;
 }
 
 Result<void> StagedBackend::encode_pages(std::span<const EncodeArgs> items) {

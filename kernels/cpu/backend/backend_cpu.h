@@ -63,6 +63,7 @@ class CpuBackend final : public Backend {
   Result<void> score(std::span<const ScoreArgs> items) override;
   Result<void> logsumexp(std::span<const LogSumExpArgs> items) override;
   Result<void> key_importance(std::span<const KeyImportanceArgs> items) override;
+  Result<bool> refit(const RefitArgs& args) override;
   Result<void> select(std::span<const SelectArgs> items) override;
   Result<void> gather(std::span<const GatherArgs> items) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override;

@@ -7,6 +7,7 @@ namespace {
 
 constexpr KernelTable kAvx2 = {.matmul = kMatmulAvx2,
                                .matmul_bytes = matmul_bytes_avx2,
+                               .dense = dense_avx2,
                                .vector_ops = kVectorOpsAvx2,
                                .encode = kEncodeAvx2,
                                .attend = kAttendAvx2,
@@ -14,6 +15,7 @@ constexpr KernelTable kAvx2 = {.matmul = kMatmulAvx2,
                                .logsumexp_tile = logsumexp_tile_avx2};
 constexpr KernelTable kAvx512 = {.matmul = kMatmulAvx512,
                                  .matmul_bytes = matmul_bytes_avx512,
+                                 .dense = dense_avx512,
                                  .vector_ops = kVectorOpsAvx512,
                                  .encode = kEncodeAvx512,
                                  .attend = kAttendAvx512,
@@ -21,6 +23,7 @@ constexpr KernelTable kAvx512 = {.matmul = kMatmulAvx512,
                                  .logsumexp_tile = logsumexp_tile_avx512};
 constexpr KernelTable kAvx512Vnni = {.matmul = kMatmulAvx512Vnni,
                                      .matmul_bytes = matmul_bytes_avx512vnni,
+                                     .dense = dense_avx512,
                                      .vector_ops = kVectorOpsAvx512,
                                      .encode = kEncodeAvx512,
                                      .attend = kAttendAvx512Vnni,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/dispatch/attend_table.h"
+#include "kernels/cpu/dispatch/dense_table.h"
 #include "kernels/cpu/dispatch/encode_table.h"
 #include "kernels/cpu/dispatch/logsumexp_table.h"
 #include "kernels/cpu/dispatch/matmul_table.h"
@@ -15,6 +16,7 @@ namespace satchel::kernels::cpu {
 struct KernelTable {
   const MatmulTable& matmul;
   void (*matmul_bytes)(const RepackedJob& job);
+  void (*dense)(const DenseJob& job);
   const VectorOpsTable& vector_ops;
   const EncodeTable& encode;
   const AttendTable& attend;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/half.h"
+
 namespace satchel::kernels::cpu {
 
 struct RopeJob {
@@ -22,8 +24,12 @@ struct VectorOpsTable {
   void (*add)(float* x, const float* y, std::size_t n);
   void (*scale)(float* x, float factor, std::size_t n);
   void (*soft_cap)(float* x, float cap, std::size_t n);
+  void (*multiply)(float* x, const float* y, std::size_t n);
+  void (*exp_less)(float* x, float y, std::size_t n);  // x = exp(x - y)
+  void (*widen)(const Half* x, std::size_t n, float* out);
   // Σ x[i] · (linear[i] + square[i] · x[i])
   float (*quadratic)(const float* x, const float* linear, const float* square, std::size_t n);
+  float (*sum)(const float* x, std::size_t n);
   // cos and sin of one position times n_pairs frequencies: [n_pairs, 2]
   void (*rotation)(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
                    float* out);

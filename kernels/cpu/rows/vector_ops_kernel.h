@@ -111,6 +111,36 @@ struct VectorOps {
     map(x, y, n, x, [](Float a, Float b) SATCHEL_INLINE_LAMBDA { return V::add(a, b); });
   }
 
+  static void multiply(float* x, const float* y, std::size_t n) {
+    map(x, y, n, x, [](Float a, Float b) SATCHEL_INLINE_LAMBDA { return V::mul(a, b); });
+  }
+
+  static void exp_less(float* x, float y, std::size_t n) {
+    const Float less = V::broadcast_float(y);
+    map(x, x, n, x, [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return exp(V::sub(a, less)); });
+  }
+
+  static void widen(const Half* x, std::size_t n, float* out) {
+    std::size_t i = 0;
+    for (; i + kFloats <= n; i += kFloats) V::store(out + i, V::load_half(x + i));
+    if (i == n) return;
+    Half whole[kFloats] = {};
+    __builtin_memcpy(whole, x + i, (n - i) * sizeof(Half));
+    store_some(out + i, V::load_half(whole), n - i);
+  }
+
+  static float sum(const float* x, std::size_t n) {
+    Float even = V::zero_float(), odd = V::zero_float();
+    std::size_t i = 0;
+    for (; i + 2 * kFloats <= n; i += 2 * kFloats) {
+      even = V::add(even, V::load_float(x + i));
+      odd = V::add(odd, V::load_float(x + i + kFloats));
+    }
+    for (; i < n; i += kFloats)
+      even = V::add(even, load_some(x + i, n - i < kFloats ? n - i : kFloats));
+    return V::sum(V::add(even, odd));
+  }
+
   static float quadratic(const float* x, const float* linear, const float* square, std::size_t n) {
     const auto term = [](Float a, Float l, Float s, Float sum)
                           SATCHEL_INLINE_LAMBDA { return V::fma(a, V::fma(s, a, l), sum); };
@@ -147,7 +177,11 @@ constexpr VectorOpsTable kVectorOpsTable = {.rms_norm = VectorOps<V>::rms_norm,
                                             .add = VectorOps<V>::add,
                                             .scale = VectorOps<V>::scale,
                                             .soft_cap = VectorOps<V>::soft_cap,
+                                            .multiply = VectorOps<V>::multiply,
+                                            .exp_less = VectorOps<V>::exp_less,
+                                            .widen = VectorOps<V>::widen,
                                             .quadratic = VectorOps<V>::quadratic,
+                                            .sum = VectorOps<V>::sum,
                                             .rotation = RopeKernel<V>::rotation,
                                             .rope = RopeKernel<V>::run,
                                             .find_above = VectorOps<V>::find_above};

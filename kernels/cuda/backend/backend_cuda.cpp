@@ -18,6 +18,7 @@
 #include "kernels/cuda/scoring/key_importance.h"
 #include "kernels/cuda/scoring/scoring.h"
 #include "kernels/cuda/scoring/select.h"
+#include "kernels/reference/refit.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -140,6 +141,7 @@ class CudaBackend final : public Backend {
   }
 
   Result<void> key_importance(std::span<const KeyImportanceArgs> items) override;
+  Result<bool> refit(const RefitArgs& args) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override {
     return pages_.encode(items, arguments_);
   }
@@ -207,6 +209,34 @@ Result<void> CudaBackend::key_importance(std::span<const KeyImportanceArgs> item
                                                       std::span<const float>(weights)));
   return check(cuda::key_importance(queue(), std::get<0>(there), std::get<1>(there), items.size(),
                                     n_tokens_max));
+}
+
+// In main memory: it has no kernel yet.
+Result<bool> CudaBackend::refit(const RefitArgs& args) {
+  const std::size_t n = args.n_queries, d = args.head_dim;
+  const auto rows = static_cast<std::size_t>(std::ranges::max(args.tokens) + 1);
+  std::vector<float> q(n * d), out(n * d), lse(n), beside(n);
+  std::vector<Half> k(rows * d), v(rows * d);
+  const auto get = [this](auto& to, const auto* from) {
+    return download(std::as_writable_bytes(std::span(to)),
+                    reinterpret_cast<const std::byte*>(from));
+  };
+  SATCHEL_TRY(get(q, args.q));
+  SATCHEL_TRY(get(out, args.out));
+  SATCHEL_TRY(get(lse, args.lse));
+  SATCHEL_TRY(get(beside, args.lse_beside));
+  SATCHEL_TRY(get(k, args.k));
+  SATCHEL_TRY(get(v, args.v));
+  RefitArgs here = args;
+  here.q = q.data();
+  here.out = out.data();
+  here.lse = lse.data();
+  here.lse_beside = beside.data();
+  here.k = k.data();
+  here.v = v.data();
+  if (!reference::refit_lane(here)) return false;
+  SATCHEL_TRY(upload(reinterpret_cast<std::byte*>(args.v), std::as_bytes(std::span(v))));
+  return true;
 }
 
 Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {

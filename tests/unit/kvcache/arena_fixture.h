@@ -78,6 +78,7 @@ class MemoryOnly final : public kernels::Backend {
     return unasked();
   }
   Result<void> select(std::span<const kernels::SelectArgs>) override { return unasked(); }
+  Result<bool> refit(const kernels::RefitArgs&) override { return unasked(); }
   Result<void> gather(std::span<const kernels::GatherArgs>) override { return unasked(); }
   Result<void> encode_pages(std::span<const kernels::EncodeArgs>) override { return unasked(); }
   Result<void> decode_pages(std::span<const kernels::DecodeArgs>) override { return unasked(); }

@@ -93,7 +93,8 @@ struct MergedLane {
     std::vector<std::int32_t> positions(tiers.size());
     std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first_position));
     std::vector<float> turned = queries;
-    std::vector<float> work(ReferenceQueries::work_floats(lse.size(), head_dim));
+    const auto stage = make<Merger>(StageKind::merger, merger, params);
+    std::vector<float> work(stage->work_floats(tiers.size(), head_dim));
     const MergeLane lane{.k = k.data(),
                          .v = v.data(),
                          .positions = positions.data(),
@@ -111,7 +112,7 @@ struct MergedLane {
                                         .positions = query_positions,
                                         .lse = lse.data(),
                                         .work = work.data()}};
-    EXPECT_TRUE(make<Merger>(StageKind::merger, merger, params)->merge(*backend, lane).ok());
+    EXPECT_TRUE(stage->merge(*backend, lane).ok());
   }
   float key(std::size_t t, std::size_t c) const { return half_to_float(k[t * head_dim + c]); }
   float value(std::size_t t, std::size_t c = 0) const { return half_to_float(v[t * head_dim + c]); }
