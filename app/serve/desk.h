@@ -191,6 +191,7 @@ class Desk {
   enum class Fit { enough, if_some_close, if_some_end };
   Result<Fit> fit_of(Turn& turn);
   bool free_memory_for(Turn& turn);
+  void take(KnownChat& chat, const std::stop_token& client);
   void give_back(KnownChat& chat);  // to who waits for it, or for memory
   // Again after a chat was closed, as long as memory is what is missing.
   template <class Work>
@@ -203,7 +204,8 @@ class Desk {
   static bool lacks_memory(const Error& error);
   Result<void> keep_shown(KnownChat& chat, const std::string& text);
   void take_back(KnownChat& chat);
-  Result<runtime::GenerateReport> answer_beside(Turn& turn, const runtime::ChatCall& call);
+  Result<runtime::GenerateReport> answer_beside(Turn& turn, const runtime::ChatCall& call,
+                                                const std::stop_token& client);
   void end_answer(KnownChat& chat);
   Result<Outcome> told(Turn& turn, AnswerTeller& teller, const runtime::GenerateReport& report);
   Result<Outcome> outcome_of(Turn& turn, const runtime::GenerateReport& report);

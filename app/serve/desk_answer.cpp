@@ -100,7 +100,7 @@ Result<void> Desk::await_memory(Turn& turn, const std::stop_token& stop) {
   };
   Result<void> waited;
   while (waited.ok() && must_wait()) {
-    chat.is_taken = true;
+    take(chat, stop);
     waited = wait_for_a_chat(turn.permit_, stop);
     turn.permit_.emplace(queue_.wait({}).value());
   }
@@ -109,6 +109,11 @@ Result<void> Desk::await_memory(Turn& turn, const std::stop_token& stop) {
   chat.is_taken = false;
   if (!waited.ok() || !memory_line_.empty()) give_back(chat);
   return waited;
+}
+
+void Desk::take(KnownChat& chat, const std::stop_token& client) {
+  chat.is_taken = true;
+  chat.client = client;
 }
 
 void Desk::give_back(KnownChat& chat) {
@@ -130,9 +135,10 @@ Result<void> Desk::wait_for_a_chat(std::optional<runtime::CallQueue::Permit>& pe
 }
 
 // The permit is others' while the chat answers.
-Result<runtime::GenerateReport> Desk::answer_beside(Turn& turn, const runtime::ChatCall& call) {
+Result<runtime::GenerateReport> Desk::answer_beside(Turn& turn, const runtime::ChatCall& call,
+                                                    const std::stop_token& client) {
   const runtime::ChatHandle handle = turn.chat_->handle;
-  turn.chat_->is_taken = true;
+  take(*turn.chat_, client);
   turn.chat_->promised_bytes = turn.needed_bytes_;
   ++n_answering_;
   turn.permit_.reset();
@@ -163,7 +169,7 @@ Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::st
     if (teller.stops().found()) ends.request_stop();
   };
   const auto report = with_room(&chat, [&] {
-    return answer_beside(turn, {ends.get_token(), sink});
+    return answer_beside(turn, {ends.get_token(), sink}, stop);
   });
   end_answer(chat);
   Result<Outcome> outcome = report.ok() ? told(turn, teller, *report) : report.error();

@@ -53,7 +53,8 @@ KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted) {
     if (chat.group != wanted.request.group || !fits(chat, wanted)) continue;
     const std::size_t n = n_common(chat.said, wanted.request.messages);
     const auto rank = std::tuple(n, n == chat.said.size(), chat.is_open(), chat.used);
-    if (n == 0 || rank <= best_rank || (chat.is_taken && !is_much(chat.said, n))) continue;
+    if (n == 0 || rank <= best_rank) continue;
+    if (chat.is_taken && !chat.client.stop_requested() && !is_much(chat.said, n)) continue;
     best = &chat;
     best_rank = rank;
   }

@@ -6,6 +6,7 @@
 
 #include <list>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ struct KnownChat {
   std::uint64_t used = 0;        // rises
   bool may_have_idle_work = false;
   bool is_taken = false;           // by a request that is answered, or waits for memory
+  std::stop_token client = {};     // of that request: stopped when its client has left
   std::size_t promised_bytes = 0;  // while it answers: that it may come to hold
 
   bool is_open() const { return handle.value != 0; }
@@ -50,7 +52,7 @@ struct Wanted {
 bool fits(const KnownChat& chat, const Wanted& wanted);
 // Of those of the request's group, the one with most of its first messages in common; of several
 // one that has no others. One that is taken is worth waiting for where they have much text in
-// common. nullptr: none has any.
+// common, or where its client has left: that one may be asking again. nullptr: none has any.
 KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted);
 // Where there is none: an open one that has read the same system text, if that is long; one that
 // is taken if no other has.

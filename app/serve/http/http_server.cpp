@@ -97,10 +97,8 @@ class HttpServer::Server final : public httplib::Server {
       while (!stop.stop_requested()) {
         std::this_thread::sleep_for(kWatchEvery);
         const std::lock_guard hold(mutex_);
-        for (auto& [thread, connection] : open_) {
-          if (connection->left()) connection->gone().request_stop();
-          connection->flush();
-        }
+        notice_who_left();
+        for (auto& [thread, connection] : open_) connection->flush();
       }
     });
     // The library lets five clients wait to be taken.
@@ -159,6 +157,13 @@ class HttpServer::Server final : public httplib::Server {
     return head;
   }
 
+  // But this thread's. Needs the mutex.
+  void notice_who_left() {
+    for (auto& [thread, connection] : open_)
+      if (thread != std::this_thread::get_id() && connection->left())
+        connection->gone().request_stop();
+  }
+
   Connection& here() {  // this thread's
     const std::lock_guard hold(mutex_);
     return *open_.at(std::this_thread::get_id());
@@ -174,7 +179,12 @@ class HttpServer::Server final : public httplib::Server {
       write_to(response, std::move(*refused), here());
       return Handled::Handled;
     }
-    if (request.method == "POST") return Handled::Unhandled;
+    if (request.method == "POST") {
+      // One of them may be who asks now, again: its first answer ends then.
+      const std::lock_guard hold(mutex_);
+      notice_who_left();
+      return Handled::Unhandled;
+    }
     write_to(response, handlers_.answer(head), here());
     return Handled::Handled;
   }

@@ -72,6 +72,22 @@ TEST(KnownChat, another_system_text_group_or_recipe_is_another_chat) {
   EXPECT_EQ(match({grouped}, request), "1");
 }
 
+TEST(KnownChat, a_short_one_that_is_taken_is_waited_for_where_its_client_has_left) {
+  ChatRequest request;
+  request.messages = said({"a", "b", "c"});
+  KnownChat taken = chat("taken", said({"a", "b", "c"}));
+  const KnownChat older = chat("older", said({"a", "x"}));
+  std::stop_source client;
+  taken.is_taken = true;
+  taken.client = client.get_token();
+  EXPECT_EQ(match({taken, older}, request), "older");
+  client.request_stop();
+  EXPECT_EQ(match({taken, older}, request), "taken");
+  taken.client = {};
+  taken.said[0].text = request.messages[0].text = std::string(1024, 'a');
+  EXPECT_EQ(match({taken, older}, request), "taken");  // much text is waited for anyway
+}
+
 TEST(KnownChat, a_name_keeps_id_and_group) {
   KnownChat one = chat("an-id", {}), back;
   one.group = "its-group";

@@ -102,6 +102,24 @@ TEST(Server, two_agents_that_alternate_keep_both_caches_also_after_a_restart) {
   alternate(again, 2);
 }
 
+TEST(Server, a_client_that_leaves_and_asks_again_at_once_goes_on_in_its_short_chat) {
+  RunningOptions options;
+  options.server.defaults.sampling.ends_loops = false;
+  const RunningServer server(options);
+  const Json said = Json::array({kNote, model("Noted."), user("Tell me a long story.")});
+  const Json endless{{"messages", said}, {"max_tokens", 100'000},
+                     {"temperature", 2}, {"top_k", 0},
+                     {"top_p", 1},       {"min_p", 0},
+                     {"seed", 3},        {"stream", true}};
+  HttpClient client(server.port());
+  client.send(request_text(server.port(), "POST", "/v1/chat/completions", endless.dump()));
+  EXPECT_NE(client.read_until("\"content\":\"").find("200 OK"), std::string::npos);
+  client.leave();
+  const Reply again = server.chat(said);
+  EXPECT_GT(prompt_tokens(again), 20u);
+  EXPECT_EQ(cached_tokens(again), prompt_tokens(again));
+}
+
 TEST(Server, an_edited_chat_is_read_from_the_edit_on_and_the_old_one_stays) {
   const RunningServer server;
   Json chat = Json::array({kNote, model("Noted."), kQuestion});
