@@ -275,23 +275,24 @@ Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   return Saver(s.lanes, s.store, s.key).save(s.stored, identity);
 }
 
-Result<bool> copy_saved(RecordStore& store, const CacheKey& from, const CacheKey& to) {
-  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, store.newest_manifest(from));
+Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to) {
+  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved,
+                     from.store.newest_manifest(from.key));
   if (!saved) return false;
   const Result<Manifest> manifest = decode_manifest(saved->bytes);
   if (!manifest.ok()) return false;
   std::vector<RecordId> live;
   for (const RecordEntry& record : manifest->records) {
-    SATCHEL_TRY_ASSIGN(const std::vector<std::byte> bytes, store.record(from, record.id));
-    SATCHEL_TRY(store.put_record(to, record.id, bytes));
+    SATCHEL_TRY_ASSIGN(const std::vector<std::byte> bytes, from.store.record(from.key, record.id));
+    SATCHEL_TRY(to.store.put_record(to.key, record.id, bytes));
     live.push_back(record.id);
   }
-  SATCHEL_TRY(store.commit(to, {.generation = saved->generation,
-                                .manifest = saved->bytes,
-                                .live = live,
-                                .model = manifest->model,
-                                .recipe = manifest->recipe,
-                                .n_tokens = manifest->n_tokens()}));
+  SATCHEL_TRY(to.store.commit(to.key, {.generation = saved->generation,
+                                       .manifest = saved->bytes,
+                                       .live = live,
+                                       .model = manifest->model,
+                                       .recipe = manifest->recipe,
+                                       .n_tokens = manifest->n_tokens()}));
   return true;
 }
 

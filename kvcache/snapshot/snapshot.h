@@ -72,8 +72,13 @@ class Snapshot {
   std::unique_ptr<State> state_;
 };
 
-// What is saved under a key, under another one too that has nothing yet. False: nothing is, or its
+// A key of a store.
+struct SavedPlace {
+  RecordStore& store;
+  const CacheKey& key;
+};
+// What is saved in one place, in another one too that has nothing yet. False: nothing is, or its
 // manifest is damaged.
-Result<bool> copy_saved(RecordStore& store, const CacheKey& from, const CacheKey& to);
+Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to);
 
 }  // namespace satchel::kvcache

@@ -47,7 +47,23 @@ Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens
 kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) {
   if (awaits_restore()) open_snapshot();
   if (!has_store() || tokens.empty()) return {};
-  const Result<kvcache::RestoreReport> restored = snapshot_->restore(identity(tokens));
+  return restore(*snapshot_, tokens);
+}
+
+Result<kvcache::SaveReport> ChatCache::save_copy(const kvcache::SavedPlace& to,
+                                                 std::span<const std::int32_t> tokens) {
+  return kvcache::Snapshot(*cache_, to.store, to.key).save(identity(tokens.first(n_tokens())));
+}
+
+kvcache::RestoreReport ChatCache::restore_copy(const kvcache::SavedPlace& from,
+                                               std::span<const std::int32_t> tokens) {
+  kvcache::Snapshot snapshot(*cache_, from.store, from.key);
+  return restore(snapshot, tokens);
+}
+
+kvcache::RestoreReport ChatCache::restore(kvcache::Snapshot& snapshot,
+                                          std::span<const std::int32_t> tokens) {
+  const Result<kvcache::RestoreReport> restored = snapshot.restore(identity(tokens));
   if (restored.ok()) return *restored;
   cache_->clear();
   return {.outcome = kvcache::RestoreOutcome::damaged, .message = restored.error().message};

@@ -41,6 +41,11 @@ class ChatCache {
   // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
   // chat.
   kvcache::RestoreReport restore(std::span<const std::int32_t> tokens);
+  // The same to and from where a copy of the chat is, which need not be its own store.
+  Result<kvcache::SaveReport> save_copy(const kvcache::SavedPlace& to,
+                                        std::span<const std::int32_t> tokens);
+  kvcache::RestoreReport restore_copy(const kvcache::SavedPlace& from,
+                                      std::span<const std::int32_t> tokens);
   bool awaits_restore() const { return has_store() && !is_lost() && snapshot_ == nullptr; }
 
   // Takes the place of the present cache.
@@ -60,6 +65,7 @@ class ChatCache {
 
  private:
   void open_snapshot();
+  kvcache::RestoreReport restore(kvcache::Snapshot& snapshot, std::span<const std::int32_t> tokens);
   Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   Result<void> take(std::size_t limit);
 

@@ -88,15 +88,17 @@ void ChatMeter::save() {
 
 Result<void> ChatMeter::load() {
   SATCHEL_TRY_ASSIGN(std::optional<std::string> text, journal_->note(chat_, kMeterNote));
-  if (!text) return {};
-  std::optional<Meter> known = meter_from(*text);
-  if (!known) {
-    engine_.record(LogLevel::warning, "meter not readable");
-    return {};
-  }
-  meter_ = std::move(*known);
-  saved_ = std::move(*text);
+  if (text && restore(*text)) saved_ = std::move(*text);
   return {};
+}
+
+bool ChatMeter::restore(const std::string& text) {
+  std::optional<Meter> known = meter_from(text);
+  if (known)
+    meter_ = std::move(*known);
+  else
+    engine_.record(LogLevel::warning, "meter not readable");
+  return known.has_value();
 }
 
 void ChatMeter::copy(const ChatMeter& other) {

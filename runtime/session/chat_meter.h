@@ -53,6 +53,9 @@ class ChatMeter {
   void forget_measured();
   void save();
   Result<void> load();  // needs a journal
+  // What is kept, and back from it: false where it cannot be read.
+  std::string text() const { return to_text(meter_); }
+  bool restore(const std::string& text);
   void copy(const ChatMeter& other);
 
  private:

@@ -51,29 +51,11 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   options.beyond = s.past.chosen();
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
   state->meter.copy(s.meter);
-  if (options.journal == nullptr) {
-    state->transcript.copy(s.transcript);
-    s.past.copy_resting_to(state->past);
-    return std::unique_ptr<Session>(new Session(std::move(state)));
-  }
-  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored,
-                     options.journal->messages(s.options.chat));
-  std::vector<NewMessage> copies;
-  for (const StoredMessage& message : stored) {
-    // What the cache has seen, which for a message that came back damaged is not what was stored.
-    SATCHEL_TRY_ASSIGN(const SessionMessage seen, s.transcript.find(message.id));
-    copies.push_back({.role = message.role,
-                      .state = message.state == MessageState::damaged ? MessageState::interrupted
-                                                                      : message.state,
-                      .text = message.text,
-                      .tokens = s.transcript.tokens().subspan(seen.begin, seen.end - seen.begin),
-                      .kind = message.kind,
-                      .title = message.title,
-                      .tokenizer = s.engine.tokenizer->hash()});
-  }
-  if (!copies.empty()) SATCHEL_TRY(options.journal->append_all(chat, copies));
-  SATCHEL_TRY(state->transcript.load());
-  s.past.copy_resting_to(state->past);
+  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored, s.transcript.stored());
+  SATCHEL_TRY(state->transcript.restore(stored));
+  if (s.cache.has_store())
+    s.past.copy_resting({s.cache.store(), s.cache.key()},
+                        {state->cache.store(), state->cache.key()});
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 

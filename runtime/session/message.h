@@ -1,4 +1,4 @@
-// SessionMessage: one message of a chat as its session holds it. Its words are the journal's.
+// SessionMessage: one message of a chat as its session holds it.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@ struct SessionMessage {
   MessageKind kind = MessageKind::text;
   MessageState state = MessageState::complete;
   std::string title;               // of a document
+  std::string text = {};           // without a journal; else it has the words
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
 };
 

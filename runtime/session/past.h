@@ -109,8 +109,10 @@ class Past {
   // Text from position `first` on is no more, or is read anew: nothing of it is kept. Comes before
   // the cache is told.
   void forget_from(std::size_t first);
-  // A fork of this chat finds at rest what this one does.
-  void copy_resting_to(Past& fork) const { resting_.copy_to(fork.resting_); }
+  // What rests in this chat is in another place too.
+  void copy_resting(const kvcache::SavedPlace& from, const kvcache::SavedPlace& to) const {
+    resting_.copy(from, to);
+  }
 
   // Whether a document's part, the next text to be read, can be left unread for now: it doesn't fit
   // beside what is seen, or the part before it was left. It is an episode all the same, and is read

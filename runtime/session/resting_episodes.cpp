@@ -45,6 +45,7 @@ Result<void> RestingEpisodes::rest(const IndexRange& episode, std::size_t n_head
 
 Result<RestingEpisodes::OpenCache> RestingEpisodes::stored(const IndexRange& episode,
                                                            std::size_t n_head) const {
+  if (!has_store()) return OpenCache();  // the chat came from one that had
   SATCHEL_TRY_ASSIGN(OpenCache one, parts_.cache->twin());
   const std::vector<std::int32_t> text = text_of(episode, n_head);
   kvcache::Snapshot snapshot(*one, parts_.cache.store(), key(episode));
@@ -82,12 +83,12 @@ std::size_t RestingEpisodes::needs(const IndexRange& episode) const {
   return stats.bytes - stats.body_bytes + n_rests * (lane_token + lane_token / 4);
 }
 
-void RestingEpisodes::copy_to(RestingEpisodes& other) const {
-  if (!has_store() || !other.has_store()) return;
+void RestingEpisodes::copy(const kvcache::SavedPlace& from, const kvcache::SavedPlace& to) const {
   for (const kvcache::TextSegment& segment : parts_.cache->segments()) {
     if (segment.state != kvcache::SegmentState::resting) continue;
-    const IndexRange episode{.begin = segment.first, .end = segment.end()};
-    (void)kvcache::copy_saved(parts_.cache.store(), key(episode), other.key(episode));
+    const kvcache::CacheKey source = episode_key(from.key, segment.first);
+    const kvcache::CacheKey target = episode_key(to.key, segment.first);
+    (void)kvcache::copy_saved({from.store, source}, {to.store, target});
   }
 }
 

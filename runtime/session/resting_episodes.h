@@ -33,9 +33,9 @@ class RestingEpisodes {
   Result<bool> come_back(const IndexRange& episode, std::size_t n_head);
   // What come_back() takes of the arena, about.
   std::size_t needs(const IndexRange& episode) const;
-  // The records of what rests in the chat are copied to another chat over the same text. What can't
-  // be copied will be read again when it is needed.
-  void copy_to(RestingEpisodes& other) const;
+  // The records of what rests in the chat are copied from where a chat over the same text has them.
+  // What can't be copied will be read again when it is needed.
+  void copy(const kvcache::SavedPlace& from, const kvcache::SavedPlace& to) const;
   // The episodes' records go.
   Result<void> drop(std::span<const IndexRange> episodes);
 

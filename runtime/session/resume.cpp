@@ -70,6 +70,61 @@ void add_read_text(ResumeReport& report) {
                                " keys and values were left out again, as the recipe requires."});
 }
 
+using Restore = std::function<kvcache::RestoreReport()>;
+
+// Once a new session has the chat's words.
+struct Resuming {
+  Session::State& state;
+  double began_ms;
+  std::vector<std::string> notes;
+
+  Result<ResumeReport> run(const Restore& restore, std::stop_token stop,
+                           const ProgressFn& progress) const;
+};
+
+Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
+                                   const ProgressFn& progress) const {
+  const std::size_t n_context = state.engine.model->config().context;
+  ResumeReport report;
+  report.n_chat_tokens = state.transcript.tokens().size();
+  if (report.n_chat_tokens > n_context && !state.past.goes_on()) {
+    report.too_long = true;
+    report.message = too_long_text(report.n_chat_tokens, n_context);
+    add_notes(report.message, notes);
+    return report;
+  }
+  const kvcache::RestoreReport restored = restore();
+  report.outcome = restored.outcome;
+  report.bytes_read = restored.bytes_read;
+  report.message = restored.message;
+  report.n_reused = state.cache.n_tokens();
+  if (report.n_reused == 0) state.meter.forget_measured();
+  SATCHEL_TRY(state.prefill.need_script());
+  SATCHEL_TRY_ASSIGN(const ReadReport read,
+                     state.prefill.prefill_unread(std::move(stop), progress, true));
+  report.n_reread = read.n_tokens;
+  report.n_evicted = read.n_evicted;
+  report.ms = state.clock.steady_ms() - began_ms;
+  report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
+  add_read_text(report);
+  add_notes(report.message, notes);
+  state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
+                                          " reused=" + std::to_string(report.n_reused) +
+                                          " reread=" + std::to_string(report.n_reread));
+  return report;
+}
+
+Result<void> check_new(Session::State& state) {
+  if (!state.transcript.empty())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "This session has messages already: resume a new session over the same chat."};
+  return state.prefill.need_cache();
+}
+
+bool goes_on(const std::optional<std::string>& note) {
+  return note && *note == beyond_name(BeyondContext::episodes);
+}
+
 }  // namespace
 
 Result<kvcache::SaveReport> Session::save() {
@@ -88,45 +143,58 @@ Result<kvcache::SaveReport> Session::save() {
 Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& progress) {
   State& state = *state_;
   const double began = state.clock.steady_ms();
-  ResumeReport report;
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
-  if (!state.transcript.empty())
-    return Error{ErrorKind::invalid, "PARAM",
-                 "This session has messages already: resume a new session over the same chat."};
-  SATCHEL_TRY(state.prefill.need_cache());
+  SATCHEL_TRY(check_new(state));
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
   SATCHEL_TRY(state.meter.load());
   SATCHEL_TRY_ASSIGN(const auto beyond,
                      state.options.journal->note(state.options.chat, kBeyondNote));
-  if (beyond && *beyond == beyond_name(BeyondContext::episodes))
-    state.past.set_beyond(BeyondContext::episodes);
-  report.n_chat_tokens = state.transcript.tokens().size();
-  const std::vector<std::string> notes = texts_of(loaded);
-  if (report.n_chat_tokens > n_context() && state.past.beyond() == BeyondContext::ends) {
-    report.too_long = true;
-    report.message = too_long_text(report.n_chat_tokens, n_context());
-    add_notes(report.message, notes);
-    return report;
-  }
-  const kvcache::RestoreReport restored = state.cache.restore(tokens());
-  report.outcome = restored.outcome;
-  report.bytes_read = restored.bytes_read;
-  report.message = restored.message;
-  report.n_reused = n_read();
-  if (report.n_reused == 0) state.meter.forget_measured();
-  SATCHEL_TRY(state.prefill.need_script());
-  SATCHEL_TRY_ASSIGN(const ReadReport read, state.prefill.prefill_unread(stop, progress, true));
-  report.n_reread = read.n_tokens;
-  report.n_evicted = read.n_evicted;
-  report.ms = state.clock.steady_ms() - began;
-  report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
-  add_read_text(report);
-  add_notes(report.message, notes);
-  state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
-                                          " reused=" + std::to_string(report.n_reused) +
-                                          " reread=" + std::to_string(report.n_reread));
-  return report;
+  if (goes_on(beyond)) state.past.set_beyond(BeyondContext::episodes);
+  const Restore restore = [&] { return state.cache.restore(tokens()); };
+  return Resuming{state, began, texts_of(loaded)}.run(restore, std::move(stop), progress);
+}
+
+Result<ChatCopy> Session::copy_to(kvcache::RecordStore& records) {
+  State& state = *state_;
+  SATCHEL_TRY(state.prefill.need_cache());
+  SATCHEL_TRY(state.transcript.settle());
+  ChatCopy copy;
+  SATCHEL_TRY_ASSIGN(copy.messages, state.transcript.stored());
+  copy.notes[std::string(kMeterNote)] = state.meter.text();
+  if (const auto chosen = state.past.chosen())
+    copy.notes[std::string(kBeyondNote)] = beyond_name(*chosen);
+  const kvcache::CacheKey key = copy_key();
+  if (n_read() > 0) SATCHEL_TRY(state.cache.save_copy({records, key}, tokens()));
+  if (state.cache.has_store())
+    state.past.copy_resting({state.cache.store(), state.cache.key()}, {records, key});
+  return copy;
+}
+
+Result<ResumeReport> Session::resume_copy(const ChatCopy& copy, kvcache::RecordStore& records,
+                                          std::stop_token stop, const ProgressFn& progress) {
+  State& state = *state_;
+  const double began = state.clock.steady_ms();
+  SATCHEL_TRY(check_new(state));
+  SATCHEL_TRY(state.transcript.restore(copy.messages));
+  const auto note = [&](std::string_view name) {
+    const auto found = copy.notes.find(name);
+    return found == copy.notes.end() ? std::nullopt : std::optional(found->second);
+  };
+  if (const auto measured = note(kMeterNote)) (void)state.meter.restore(*measured);
+  if (goes_on(note(kBeyondNote))) SATCHEL_TRY(set_beyond(BeyondContext::episodes));
+  const Restore restore = [&] {
+    const kvcache::CacheKey key = copy_key();
+    kvcache::RestoreReport restored = state.cache.restore_copy({records, key}, tokens());
+    if (state.cache.has_store())
+      state.past.copy_resting({records, key}, {state.cache.store(), state.cache.key()});
+    return restored;
+  };
+  return Resuming{state, began, {}}.run(restore, std::move(stop), progress);
+}
+
+Result<std::vector<StoredMessage>> Session::stored_messages() const {
+  return state_->transcript.stored();
 }
 
 }  // namespace satchel::runtime

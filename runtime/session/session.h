@@ -38,6 +38,7 @@
 #include "kvcache/cache/cache.h"
 #include "kvcache/snapshot/record_store.h"
 #include "kvcache/snapshot/snapshot.h"
+#include "runtime/contract/chat_copy.h"
 #include "runtime/contract/journal.h"
 #include "runtime/fidelity/fidelity.h"
 #include "runtime/fidelity/ledger.h"
@@ -283,6 +284,18 @@ class Session {
   // A chat longer than the model's context is no error (see too_long).
   //   needs   a session just made over a chat that has messages
   Result<ResumeReport> resume(std::stop_token stop, const ProgressFn& progress);
+
+  // The chat as it is now, apart from journal and store: the cache goes to `records`, under
+  // copy_key(). The setup is the caller's to fill in.
+  Result<ChatCopy> copy_to(kvcache::RecordStore& records);
+  // What copy_to() gave of another session of this model: commits the messages, and holds the cache
+  // as that one did. `records` is not needed afterwards.
+  //   needs   a session just made over a chat that has none
+  //   errors  CHAT_DAMAGED: a message has a token that is none of the model's
+  Result<ResumeReport> resume_copy(const ChatCopy& copy, kvcache::RecordStore& records,
+                                   std::stop_token stop, const ProgressFn& progress);
+  // The messages with their words, those of messages().
+  Result<std::vector<StoredMessage>> stored_messages() const;
 
   std::span<const std::int32_t> tokens() const;
   // Side by side they are tokens(). Valid until the next call that changes the session.

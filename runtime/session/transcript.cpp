@@ -178,6 +178,7 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
   std::vector<NewMessage> rows;
   for (const StoredMessage& message : draft) {
     rows.push_back({.role = message.role,
+                    .state = message.state,
                     .text = message.text,
                     .tokens = message.tokens,
                     .kind = message.kind,
@@ -189,7 +190,12 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
     SATCHEL_TRY_ASSIGN(ids, options_.journal->append_all(options_.chat, rows));
   }
   for (std::size_t i = 0; i < ids.size(); ++i)
-    append({.id = ids[i], .role = draft[i].role, .kind = draft[i].kind, .title = draft[i].title},
+    append({.id = ids[i],
+            .role = draft[i].role,
+            .kind = draft[i].kind,
+            .state = draft[i].state,
+            .title = draft[i].title,
+            .text = options_.journal == nullptr ? draft[i].text : ""},
            draft[i].tokens);
   return ids;
 }
@@ -247,6 +253,7 @@ void Transcript::extend(std::string_view text, std::span<const TokenId> tokens) 
   SATCHEL_ASSERT(answer_.has_value());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   messages_.back().end = tokens_.size();
+  if (options_.journal == nullptr) messages_.back().text += text;
   owed_text_ += text;
   owed_tokens_.insert(owed_tokens_.end(), tokens.begin(), tokens.end());
 }
@@ -301,12 +308,6 @@ void Transcript::truncate(std::size_t end) {
   SATCHEL_ASSERT(!answer_);
   while (!messages_.empty() && messages_.back().end > end) messages_.pop_back();
   tokens_.resize(end);
-}
-
-void Transcript::copy(const Transcript& other) {
-  SATCHEL_ASSERT(empty() && !other.answer_);
-  tokens_ = other.tokens_;
-  messages_ = other.messages_;
 }
 
 }  // namespace satchel::runtime

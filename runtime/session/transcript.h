@@ -87,8 +87,12 @@ class Transcript {
 
   // Forgets messages behind token `end`, where one ends. The journal is the caller's business.
   void truncate(std::size_t end);
-  // The other's messages, where there is no journal to load them from.
-  void copy(const Transcript& other);
+  // As a journal has them, with the ids that the cache has seen: of one that came back damaged not
+  // those that were stored.
+  Result<std::vector<StoredMessage>> stored() const;
+  // Into an empty transcript, what stored() of another one gave.
+  //   errors  CHAT_DAMAGED: a token is none of the model's
+  Result<void> restore(std::span<const StoredMessage> messages);
 
   // From the journal, into an empty transcript (transcript_load.cpp). An answer that still streams
   // there was cut off by the end of its process: it is committed as interrupted. The text of a
@@ -126,6 +130,7 @@ class Transcript {
   Result<std::vector<TokenId>> system_tokens(std::optional<std::string_view> system) const;
   Result<std::vector<TokenId>> user_tokens(std::string_view text,
                                            std::optional<std::string_view> system) const;
+  bool has_known_tokens(const StoredMessage& message) const;
   bool is_ours(const StoredMessage& message) const;
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
   Result<std::vector<TokenId>> made_anew(const StoredMessage& message,

@@ -1,5 +1,5 @@
 // A chat's messages come back from the journal, perhaps under another model than they were written
-// with.
+// with; or go to another transcript.
 #include <algorithm>
 
 #include "kernels/base/assert.h"
@@ -7,13 +7,15 @@
 
 namespace satchel::runtime {
 
+bool Transcript::has_known_tokens(const StoredMessage& message) const {
+  return std::ranges::all_of(message.tokens, [this](TokenId token) {
+    return token >= 0 && static_cast<std::size_t>(token) < options_.n_vocabulary;
+  });
+}
+
 bool Transcript::is_ours(const StoredMessage& message) const {
   // Also of our own: a file may have lost pieces without changing its name.
-  const bool in_range =
-      std::all_of(message.tokens.begin(), message.tokens.end(), [this](TokenId token) {
-        return token >= 0 && static_cast<std::size_t>(token) < options_.n_vocabulary;
-      });
-  if (!in_range) return false;
+  if (!has_known_tokens(message)) return false;
   if (message.tokenizer != 0) return message.tokenizer == options_.tokenizer.hash();
   return message.model == options_.model_fingerprint;
 }
@@ -83,6 +85,41 @@ Result<Transcript::Loaded> Transcript::load() {
            tokens);
   }
   return loaded;
+}
+
+Result<std::vector<StoredMessage>> Transcript::stored() const {
+  std::vector<StoredMessage> kept;
+  if (options_.journal != nullptr) {
+    SATCHEL_TRY_ASSIGN(kept, options_.journal->messages(options_.chat));
+  }
+  std::vector<StoredMessage> out;
+  for (const SessionMessage& message : messages_) {
+    const auto found = std::ranges::find(kept, message.id, &StoredMessage::id);
+    out.push_back({.id = message.id,
+                   .parent = {},
+                   .role = message.role,
+                   .state = message.state == MessageState::damaged ? MessageState::interrupted
+                                                                   : message.state,
+                   .kind = message.kind,
+                   .title = message.title,
+                   .text = found == kept.end() ? message.text : found->text,
+                   .tokens = {tokens_.begin() + static_cast<std::ptrdiff_t>(message.begin),
+                              tokens_.begin() + static_cast<std::ptrdiff_t>(message.end)},
+                   .tokenizer = options_.tokenizer.hash(),
+                   .model = {}});
+  }
+  return out;
+}
+
+Result<void> Transcript::restore(std::span<const StoredMessage> messages) {
+  SATCHEL_ASSERT(empty());
+  for (const StoredMessage& message : messages)
+    if (!has_known_tokens(message))
+      return Error{ErrorKind::corrupt, "CHAT_DAMAGED",
+                   "A message of the chat has a token that this model does not know."};
+  if (messages.empty()) return {};
+  SATCHEL_TRY(commit(messages));
+  return {};
 }
 
 }  // namespace satchel::runtime
