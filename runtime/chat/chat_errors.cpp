@@ -47,6 +47,11 @@ Error model_missing(const std::string& path) {
               "\", which is no longer there. The chat is kept. Put the file back to continue it."};
 }
 
+Error other_model() {
+  return {ErrorKind::invalid, "CHAT_MODEL",
+          "This chat was saved with another model than the one that is open. Nothing was opened."};
+}
+
 Error out_of_memory() {
   return {ErrorKind::out_of_memory, "MEMORY",
           "The machine is out of memory. The chat is saved. Close other programs or choose a lower "

@@ -20,6 +20,7 @@ Error call_stopped();
 Error nested_call();
 // path: of the model that the chat was held with
 Error model_missing(const std::string& path);
+Error other_model();  // of a chat's bytes
 Error out_of_memory();
 Error unexpected(const std::exception& stranger);  // what a library threw
 

@@ -316,15 +316,19 @@ Result<std::optional<ResumeReport>> ChatService::resume(OpenChat& chat, Running&
   if (chat.session() != nullptr) check(running, ChatTask::keep_settings, chat.keep_new_setup(at));
   SATCHEL_TRY_ASSIGN(std::optional<ResumeReport> report, std::move(resumed));
   if (!report) return report;
-  if (report->too_long) running.tell(ContextEnded{});
-  if (report->reread_ms_estimate <= 0)
-    report->reread_ms_estimate =
-        read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report->n_reused);
-  running.tell(*report);
-  tell_thoughts(chat, running);
-  tell_cache(chat, running);
+  tell_resumed(chat, *report, running);
   if (report->n_reread > 0) save_now(chat, running);
   return report;
+}
+
+void ChatService::tell_resumed(OpenChat& chat, ResumeReport& report, Running& running) {
+  if (report.too_long) running.tell(ContextEnded{});
+  if (report.reread_ms_estimate <= 0)
+    report.reread_ms_estimate =
+        read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report.n_reused);
+  running.tell(report);
+  tell_thoughts(chat, running);
+  tell_cache(chat, running);
 }
 
 Result<OpenChat*> ChatService::find_resumed(Running& running) {

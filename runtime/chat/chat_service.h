@@ -21,7 +21,7 @@
 //            other error is also an event, Failed, with what failed
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
 //            chat_service_edit.cpp  what is changed in them · chat_service_memory.cpp  what they
-//            hold
+//            hold · chat_service_bytes.cpp  chats as bytes
 #pragma once
 
 #include <functional>
@@ -104,6 +104,14 @@ class ChatService {
   // Opens the model of the chat first, where that is another one.
   Result<OpenReport> open(ChatId chat, const OpenOptions& options = {}, const ChatCall& call = {});
   void close(ChatHandle chat);
+  // The chat as it is now, as bytes that open_bytes() makes a chat from, here or elsewhere
+  // (runtime/chat_bytes).
+  Result<std::string> to_bytes(ChatHandle chat, const ChatCall& call = {});
+  // A chat of its own, with the model that is open and the options in place of what the bytes say;
+  // in a store as `name`, or by its first message. After an error there is none.
+  //   errors  CHAT_DAMAGED, CHAT_VERSION, CHAT_MODEL: it is of another model
+  Result<OpenReport> open_bytes(std::string_view bytes, std::string_view name,
+                                const OpenOptions& options = {}, const ChatCall& call = {});
 
   Result<GenerateReport> send(ChatHandle chat, std::string_view text, const Sampling& sampling,
                               const ChatCall& call = {});
@@ -214,6 +222,8 @@ class ChatService {
   };
   Result<Shown> shown_of(const OpenChat& chat);
   Result<std::optional<ResumeReport>> resume(OpenChat& chat, Running& running);
+  // What follows a chat's coming back.
+  void tell_resumed(OpenChat& chat, ResumeReport& report, Running& running);
   Result<std::optional<ResumeReport>> reopen(OpenChat& chat, Running& running);
   // A saved chat whose memory did not open before is tried again.
   Result<OpenChat*> find_resumed(Running& running);

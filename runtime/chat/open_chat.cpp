@@ -1,5 +1,6 @@
 #include "runtime/chat/open_chat.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/chat/chat_errors.h"
@@ -90,6 +91,32 @@ Result<std::optional<ResumeReport>> OpenChat::resume(const Host& host, const std
   // Nobody may write to half a chat.
   if (report.error().kind != ErrorKind::cancelled) session_.reset();
   return std::move(report).error();
+}
+
+Result<std::string> OpenChat::to_bytes(const Host& host) {
+  ChatBytesWriter writer;
+  SATCHEL_TRY_ASSIGN(ChatCopy copy, session_->copy_to(writer));
+  copy.setup = setup(host);
+  return writer.finish(copy);
+}
+
+Result<OpenChat> OpenChat::of(const ChatCopy& copy, std::string_view name) {
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, kvcache::Recipe::parse(copy.setup.recipe_json));
+  return OpenChat({.memory = {std::move(recipe), copy.setup.budget_bytes},
+                   .name = std::string(name),
+                   .system = copy.setup.system});
+}
+
+Result<ResumeReport> OpenChat::resume_copy(const Host& host, ChatBytesReader& bytes,
+                                           std::int64_t wall_ms, const std::stop_token& stop,
+                                           const ProgressFn& progress) {
+  const auto& messages = bytes.copy().messages;
+  const auto first = std::ranges::find(messages, Role::user, &StoredMessage::role);
+  SATCHEL_TRY(enter(host, first == messages.end() ? "" : title_from(first->text), wall_ms));
+  Result<ResumeReport> report = session_->resume_copy(bytes.copy(), bytes, stop, progress);
+  // Why it did not come back is what counts.
+  if (!report.ok()) (void)leave(host);
+  return report;
 }
 
 void OpenChat::let_go() {

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "runtime/chat/memory_settings.h"
+#include "runtime/chat_bytes/chat_bytes.h"
 #include "runtime/contract/chat_store.h"
 #include "runtime/engine.h"
 
@@ -48,6 +49,13 @@ class OpenChat {
   // session, unless Stop ended it: then the words are loaded and not all of them are read.
   Result<std::optional<ResumeReport>> resume(const Host& host, const std::stop_token& stop,
                                              const ProgressFn& progress);
+  // The chat as bytes: runtime/chat_bytes.
+  //   needs  session()
+  Result<std::string> to_bytes(const Host& host);
+  // A chat made from a copy, and its session; a row of its own. After an error nothing is left.
+  static Result<OpenChat> of(const ChatCopy& copy, std::string_view name);
+  Result<ResumeReport> resume_copy(const Host& host, ChatBytesReader& bytes, std::int64_t wall_ms,
+                                   const std::stop_token& stop, const ProgressFn& progress);
   // A second chat over the same conversation, with a row of its own.
   //   needs  session()
   Result<OpenChat> branch(const Host& host, std::int64_t wall_ms);
