@@ -1,4 +1,4 @@
-// Sessions: opened, forked, listed, removed.
+// Sessions: opened, saved as bytes, forked, listed, removed.
 #include <algorithm>
 
 #include "runtime/c_api/handles.h"
@@ -75,6 +75,29 @@ Error no_store() {
           "This model was loaded without a store: chats have no names."};
 }
 
+// Over the chat that `open` gives.
+template <class Open>
+Result<void> give_session(satchel_model* model, const satchel_session_options& given,
+                          const satchel_listener& functions, satchel_resume_report* report,
+                          satchel_session** session, const Open& open) {
+  Told told;
+  Listener heard(functions);
+  const runtime::ChatCall call{.stop = heard.stop().get_token(),
+                               .sink = [&](ChatHandle, const runtime::ChatEvent& event) {
+                                 told.hear(event);
+                                 heard.hear(event);
+                               }};
+  SATCHEL_TRY_ASSIGN(const runtime::OpenReport opened, open(call));
+  const auto out = std::make_shared<Session>(model->shared, opened.chat);
+  out->told = told;
+  SATCHEL_TRY_ASSIGN(const auto resumed, opened.resumed);
+  if (resumed) give_resume(report, *resumed);
+  if (given.beyond == SATCHEL_BEYOND_GOES_ON)
+    SATCHEL_TRY(model->shared->service.go_on(opened.chat));
+  *session = new satchel_session{out};
+  return {};
+}
+
 const char* text_of(runtime::Role role) {
   switch (role) {
     case runtime::Role::system:
@@ -144,21 +167,44 @@ int32_t satchel_session_open(satchel_model* model, const char* name,
     SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
     runtime::ChatService& service = model->shared->service;
     SATCHEL_TRY_ASSIGN(const runtime::Chat chat, chat_named(service, name));
-    Told told;
-    Listener heard(functions);
-    const runtime::ChatCall call{.stop = heard.stop().get_token(),
-                                 .sink = [&](ChatHandle, const runtime::ChatEvent& event) {
-                                   told.hear(event);
-                                   heard.hear(event);
-                                 }};
-    SATCHEL_TRY_ASSIGN(const runtime::OpenReport opened, service.open(chat.id, reopen, call));
-    const auto out = std::make_shared<Session>(model->shared, opened.chat);
-    out->told = told;
-    SATCHEL_TRY_ASSIGN(const auto resumed, opened.resumed);
-    if (resumed) give_resume(report, *resumed);
-    if (given.beyond == SATCHEL_BEYOND_GOES_ON) SATCHEL_TRY(service.go_on(opened.chat));
-    *session = new satchel_session{out};
+    return give_session(
+        model, given, functions, report, session,
+        [&](const runtime::ChatCall& call) { return service.open(chat.id, reopen, call); });
+  });
+}
+
+int32_t satchel_snapshot_save(satchel_session* session, satchel_buffer** bytes,
+                              satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (bytes == nullptr) return missing("bytes");
+    *bytes = nullptr;
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
+    SATCHEL_TRY_ASSIGN(std::string saved, call->service().to_bytes(call->chat(), call->call()));
+    give_text(bytes, std::move(saved));
     return {};
+  });
+}
+
+int32_t satchel_snapshot_load(satchel_model* model, const void* bytes, size_t size,
+                              const char* name, const satchel_session_options* options,
+                              const satchel_listener* listener, satchel_resume_report* report,
+                              satchel_session** session, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (session == nullptr) return missing("session");
+    *session = nullptr;
+    if (model == nullptr) return missing("model");
+    if (bytes == nullptr) return missing("bytes");
+    SATCHEL_TRY(clear(report));
+    SATCHEL_TRY_ASSIGN(const satchel_session_options given, taken(options));
+    SATCHEL_TRY_ASSIGN(const runtime::OpenOptions reopen, reopening(given));
+    SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
+    runtime::ChatService& service = model->shared->service;
+    if (name != nullptr && service.store() == nullptr) return no_store();
+    return give_session(model, given, functions, report, session,
+                        [&](const runtime::ChatCall& call) {
+                          return service.open_bytes({static_cast<const char*>(bytes), size},
+                                                    name == nullptr ? "" : name, reopen, call);
+                        });
   });
 }
 
@@ -226,10 +272,8 @@ int32_t satchel_messages(satchel_session* session, satchel_buffer** json, satche
     SATCHEL_TRY(service.look([&]() -> Result<void> {
       const runtime::OpenChat* chat = service.chat(call->chat());
       if (chat == nullptr || chat->session() == nullptr) return {};
-      std::vector<runtime::StoredMessage> stored;
-      if (chat->is_saved()) {
-        SATCHEL_TRY_ASSIGN(stored, service.store()->library().messages(chat->id()));
-      }
+      SATCHEL_TRY_ASSIGN(const auto stored, chat->session()->stored_messages());
+      std::size_t at = 0;
       for (const runtime::SessionMessage& message : chat->session()->messages()) {
         const bool is_document = message.kind == runtime::MessageKind::document;
         nlohmann::json one = {{"id", message.id.value},
@@ -238,8 +282,7 @@ int32_t satchel_messages(satchel_session* session, satchel_buffer** json, satche
                               {"state", text_of(message.state)},
                               {"tokens", message.end - message.begin}};
         if (is_document) one["title"] = message.title;
-        const auto found = std::ranges::find(stored, message.id, &runtime::StoredMessage::id);
-        if (found != stored.end()) one["text"] = found->text;
+        one["text"] = stored[at++].text;
         all.push_back(std::move(one));
       }
       return {};

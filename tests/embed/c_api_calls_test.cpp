@@ -182,6 +182,11 @@ TEST_F(CApi, every_function_refuses_nothing_at_all) {
       [](auto e) {
         return satchel_session_open(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, e);
       },
+      [](auto e) { return satchel_snapshot_save(nullptr, nullptr, e); },
+      [](auto e) {
+        return satchel_snapshot_load(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr,
+                                     nullptr, e);
+      },
       [](auto e) { return satchel_session_fork(nullptr, nullptr, e); },
       [](auto e) { return satchel_chats(nullptr, nullptr, e); },
       [](auto e) { return satchel_chat_remove(nullptr, nullptr, e); },

@@ -32,6 +32,10 @@ void talk(const std::string& model_path, const std::string& folder) {
         return true;
       });
   say(streamed == answer.text && streamed.find("rabbit") != streamed.npos, "an answer streams");
+  satchel_resume_report report = SATCHEL_INIT(satchel_resume_report);
+  const satchel::Session copy = model.load_snapshot(chat.save_snapshot(), "copy", &report);
+  say(report.n_recomputed == 0 && copy.messages_json().find("rabbit") != std::string::npos,
+      "a chat goes on from bytes");
   satchel::Session fork = chat.fork();
   std::string pulled;
   satchel::Stream stream = fork.stream("Which pet does Estelle Ibarra keep?");

@@ -314,6 +314,25 @@ int32_t satchel_session_open(satchel_model *model, const char *name,
                              const satchel_session_options *options,
                              const satchel_listener *listener, satchel_resume_report *report,
                              satchel_session **session, satchel_error **err);
+/* The chat as it is now, in one stretch of bytes: its messages with their token ids, its recipe,
+ * limit and system prompt, and its compressed cache. They are the caller's to keep, and may be sent
+ * elsewhere; whoever has them can read the chat. INVALID, PARAM: it has no messages yet.
+ *   bytes  to be freed; about what the cache takes, and as much again while they are made */
+int32_t satchel_snapshot_save(satchel_session *session, satchel_buffer **bytes,
+                              satchel_error **err);
+/* A session of its own that goes on where the saved one was, with the same model file; nothing is
+ * prefilled again, unless other options need it: the report says how much, and why. The bytes are
+ * not needed afterwards. CORRUPT, CHAT_DAMAGED: they are not what was saved. UNSUPPORTED,
+ * CHAT_VERSION: a newer library saved them. INVALID, CHAT_MODEL: they are of another model. After
+ * these, or where it was stopped, there is no session, and no chat in the store.
+ *   bytes             [size]
+ *   name              as for satchel_session_create; INVALID, CHAT_EXISTS: the store has one
+ *   options           as for satchel_session_open; OUT_OF_MEMORY, MEMORY: the limit is too low
+ *   listener, report  may be NULL */
+int32_t satchel_snapshot_load(satchel_model *model, const void *bytes, size_t size,
+                              const char *name, const satchel_session_options *options,
+                              const satchel_listener *listener, satchel_resume_report *report,
+                              satchel_session **session, satchel_error **err);
 /* A second session that goes on from here: pages are shared until they differ. */
 int32_t satchel_session_fork(satchel_session *session, satchel_session **fork, satchel_error **err);
 /* What was said is on disk before; the cache is saved after each call. Waits until the calls of the
@@ -361,7 +380,7 @@ int32_t satchel_append_document(satchel_session *session, const char *title, con
 /* Prefills what was added, so that the next answer begins at once. */
 int32_t satchel_prefill(satchel_session *session, const satchel_listener *listener,
                         satchel_prefill_report *report, satchel_error **err);
-/* A JSON array of {"id", "role", "kind", "state", "tokens", "title"}, and "text" in a store. */
+/* A JSON array of {"id", "role", "kind", "state", "tokens", "title", "text"}. */
 int32_t satchel_messages(satchel_session *session, satchel_buffer **json, satchel_error **err);
 
 /* Zero: greedy, 1,024 tokens at most, a repetition penalty of 1.1. */

@@ -336,6 +336,12 @@ class Session {
   void forget(std::int64_t message) {
     detail::check([&](auto err) { return satchel_forget(get(), message, err); });
   }
+  // The chat as it is now, as bytes for Model::load_snapshot.
+  std::string save_snapshot() {
+    satchel_buffer* bytes = nullptr;
+    detail::check([&](auto err) { return satchel_snapshot_save(get(), &bytes, err); });
+    return detail::text_of(bytes);
+  }
   Session fork() {
     satchel_session* made = nullptr;
     detail::check([&](auto err) { return satchel_session_fork(get(), &made, err); });
@@ -437,6 +443,18 @@ class Model {
         detail::made<satchel_session>(std::move(listener), [&](const satchel_listener* heard,
                                                                auto made, auto err) {
           return satchel_session_open(get(), name, options, heard, report, made, err);
+        }).release());
+  }
+  // One that Session::save_snapshot gave bytes of; name  as of chat(); report may be nullptr.
+  Session load_snapshot(std::string_view bytes, const char* name = nullptr,
+                        satchel_resume_report* report = nullptr,
+                        const satchel_session_options* options = nullptr,
+                        Listener listener = {}) const {
+    return Session(
+        detail::made<satchel_session>(std::move(listener), [&](const satchel_listener* heard,
+                                                               auto made, auto err) {
+          return satchel_snapshot_load(get(), bytes.data(), bytes.size(), name, options, heard,
+                                       report, made, err);
         }).release());
   }
   std::size_t count_tokens(std::string_view text) const {
