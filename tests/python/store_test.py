@@ -51,6 +51,21 @@ os._exit(0)  # as a kill does: nothing is closed
         self.assertIn("rabbit", again.text)
         self.assertEqual(again.n_reused, chat.resume.n_tokens)
 
+    def test_a_chat_goes_on_from_bytes(self):
+        chat = self.model().chat(recipe="compact")
+        chat.add_document("notes.txt", NOTES * 20)
+        saved, answer = chat.snapshot(), chat.ask(PET).text
+        model = self.model(store=self.folder)
+        again = model.load_snapshot(saved, "from bytes")
+        self.assertIs(again.resume.outcome, satchel.Outcome.RESTORED)
+        self.assertEqual((again.resume.n_recomputed, again.resume.n_reused), (0, again.resume.n_tokens))
+        self.assertEqual(again.ask(PET).text, answer)
+        self.assertEqual([each.name for each in model.chats()], ["from bytes"])
+        self.assertEqual([each.text for each in again.messages], [each.text for each in chat.messages])
+        with self.assertRaises(satchel.CorruptError) as error:
+            model.load_snapshot(saved[:-1])
+        self.assertEqual(error.exception.code, "CHAT_DAMAGED")
+
     def test_chats_are_opened_by_name_listed_and_removed(self):
         model = self.model(store=self.folder, cache_folder=self.folder / "caches")
         with self.assertRaises(satchel.NotFoundError) as error:

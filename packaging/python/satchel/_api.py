@@ -236,17 +236,17 @@ def choice(prefix: str, value: str) -> int:
     return number
 
 
-def taken(buffer: Any) -> str:
-    """The text of a buffer, which is freed."""
+def returned_bytes(name: str, *arguments: Any) -> bytes:
+    """Calls a function whose last output is a buffer, which is freed."""
+    buffer = pointer("buffer")
+    call(name, *arguments, ctypes.byref(buffer))
     try:
         size = function("buffer_size")(buffer)
-        return ctypes.string_at(function("buffer_data")(buffer), size).decode("utf-8", "replace")
+        return ctypes.string_at(function("buffer_data")(buffer), size)
     finally:
         function("buffer_free")(buffer)
 
 
 def returned(name: str, *arguments: Any) -> str:
-    """Calls a function whose last output is a buffer."""
-    buffer = pointer("buffer")
-    call(name, *arguments, ctypes.byref(buffer))
-    return taken(buffer)
+    """The same, of text."""
+    return returned_bytes(name, *arguments).decode("utf-8", "replace")

@@ -215,6 +215,11 @@ class Chat(Owner):
         with self._handle as session:
             return [Message(**each) for each in json.loads(_api.returned("messages", session))]
 
+    def snapshot(self) -> bytes:
+        """The chat as it is now, messages and compressed cache, for Model.load_snapshot()."""
+        with self._handle as session:
+            return _api.returned_bytes("snapshot_save", session)
+
     def fork(self) -> Chat:
         """A second chat that goes on from here; memory is shared until they differ."""
         made = _api.pointer("session")

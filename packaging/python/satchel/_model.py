@@ -187,14 +187,37 @@ class Model(Owner):
         """A saved chat; NotFoundError where there is none. What is left out is as it was saved."""
         return self._open(name, _options(recipe, keep, limit_bytes, thinking, beyond), progress)
 
-    def _open(self, name: str, options: Any, progress: Progress | None) -> Chat:
-        encoded = _api.text(name)
+    def load_snapshot(
+        self,
+        snapshot: bytes,
+        name: str | None = None,
+        *,
+        recipe: str | None = None,
+        keep: float = 0,
+        limit_bytes: int = 0,
+        thinking: Thinking = "auto",
+        beyond: Beyond = "auto",
+        progress: Progress | None = None,
+    ) -> Chat:
+        """A chat of its own, from what Chat.snapshot() gave with the same model file.
 
+        name  by which a store has it; None: made of its first message. The rest as of open().
+        CorruptError: the bytes are not what was saved. InvalidError, code CHAT_MODEL: they are of
+        another model.
+        """
+        options = _options(recipe, keep, limit_bytes, thinking, beyond)
+        given = (snapshot, len(snapshot), _api.text(name), options)
+        return self._resumed("snapshot_load", given, progress)
+
+    def _open(self, name: str, options: Any, progress: Progress | None) -> Chat:
+        return self._resumed("session_open", (_api.text(name), options), progress)
+
+    def _resumed(self, function: str, given: tuple[Any, ...], progress: Progress | None) -> Chat:
         def body(call: Call) -> Chat:
             made, resume = _api.pointer("session"), _api.struct("resume_report")
             with self._handle as model:
-                given = (model, encoded, options, call.listener(), resume)
-                _api.call("session_open", *given, ctypes.byref(made))
+                all_given = (model, *given, call.listener(), resume)
+                _api.call(function, *all_given, ctypes.byref(made))
             return Chat(made, self._chats, read(ResumeReport, resume))
 
         opened: Chat = Call(body).result(hear(progress))

@@ -187,7 +187,7 @@ class Message:
     state: str  # "complete", "streaming", "interrupted" or "damaged"
     tokens: int
     title: str | None = None  # of a document
-    text: str | None = None  # of a chat in a store
+    text: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
