@@ -134,10 +134,11 @@ Result<std::size_t> each_token_of(std::size_t expert, const Backend::MixtureOfEx
 Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
                         const Backend::Expert& expert, std::size_t n) {
   const std::array<Backend::Projection, 2> up = {
-      {{.weight = expert.gate, .out = args.gate_out}, {.weight = expert.up, .out = args.up_out}}};
+      {{expert.gate, args.gate_out, expert.gate_bias}, {expert.up, args.up_out, expert.up_bias}}};
+  const Backend::Projection down{expert.down, args.taken, expert.down_bias};
   SATCHEL_TRY(backend.project(args.taken, n, up));
   SATCHEL_TRY(backend.glu(args.activation, args.gate_out, args.up_out, n * expert.gate->n_out()));
-  return backend.matmul(*expert.down, args.gate_out, n, args.taken);
+  return backend.project(args.gate_out, n, {&down, 1});
 }
 
 }  // namespace
@@ -147,7 +148,7 @@ Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_
   const std::size_t width = args.router->n_in(), n_experts = args.experts.size();
   SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
-  const Projection router{.weight = args.router, .out = args.routed};
+  const Projection router{args.router, args.routed, args.router_bias};
   SATCHEL_TRY(norm_project(x, args.gain, n_tokens, args.epsilon, args.normed, {&router, 1}));
   for (std::size_t t = 0; t < n_tokens; ++t)
     SATCHEL_TRY(choose(*this, args.routed + t * n_experts, n_experts,

@@ -106,17 +106,22 @@ struct Sequence {
 // attends to keys at positions <= p and, if there is a window, > p - window.
 // Query head h attends to lane h / (n_heads / n_kv_heads) of its sequence. A query that sees no
 // key gets out = 0 and lse = -infinity.
+//   sinks    a head's sink logit (gpt-oss) is one more logit of the softmax, without a value: not
+//            scaled, capped or masked. lse includes it, so that exp(logit - lse) is the weight that
+//            the model gives a key; a query that sees no key has lse = the sink's logit. Whoever
+//            adds up an lse by logsumexp() begins with the sink (LayerShape::lse_of_no_key).
 struct AttendArgs {
   const float* q = nullptr;  // [n_tokens, n_heads, head_dim]
   std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
   Batch batch;
   std::span<const Sequence> sequences;  // in order, together the whole batch
   float scale = 1;
-  float soft_cap = 0;      // cap(x) = soft_cap · tanh(x / soft_cap); 0: none
-  std::size_t window = 0;  // 0: none
-  RopeTable rope = {};     // used only by pages with a shift
-  float* out = nullptr;    // [n_tokens, n_heads, head_dim]
-  float* lse = nullptr;    // [n_tokens, n_heads], natural logsumexp of the logits; may be null
+  float soft_cap = 0;                       // cap(x) = soft_cap · tanh(x / soft_cap); 0: none
+  std::size_t window = 0;                   // 0: none
+  RopeTable rope = {};                      // used only by pages with a shift
+  std::span<const float> sink_logits = {};  // [n_heads], finite; empty: no sinks
+  float* out = nullptr;                     // [n_tokens, n_heads, head_dim]
+  float* lse = nullptr;  // [n_tokens, n_heads], natural logsumexp of the logits; may be null
 };
 
 // The attention mask: which keys a query at position p attends to.
@@ -263,7 +268,13 @@ struct AvailableMemory {
 // For main memory: `most` is all that is free, `usually` a quarter of it.
 AvailableMemory available_main_memory();
 
-enum class Activation { silu, gelu_tanh };
+// How a gated unit joins its two inputs:
+//   silu          g / (1 + exp(-g)) · u
+//   gelu_tanh     GELU of g in its tanh form, times u
+//   clamped_silu  g / (1 + exp(-kClampedSlope · g)) · (u + 1), with g at most kClampedMost and u
+//                 within ±kClampedMost (gpt-oss)
+enum class Activation { silu, gelu_tanh, clamped_silu };
+inline constexpr float kClampedMost = 7, kClampedSlope = 1.702f;
 
 // The error of argmax() and top_k() if logit `index` is NaN.
 Error nan_among_logits(std::size_t index);
@@ -308,7 +319,7 @@ class Backend {
   // out [n_tokens, n_out] = x [n_tokens, n_in] · weightᵀ
   virtual Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                               float* out) = 0;
-  // gate[i] = activation(gate[i]) * up[i]
+  // gate[i] = activation of gate[i] and up[i]
   virtual Result<void> glu(Activation activation, float* gate, const float* up,
                            std::size_t n_values) = 0;
   // x[i] += y[i]
@@ -341,7 +352,7 @@ class Backend {
   // x += from · weightᵀ + bias. The projection's `out` is work [n_tokens, n_out], left undefined.
   virtual Result<void> add_projection(const float* from, std::size_t n_tokens,
                                       const Projection& projection, float* x);
-  // x += down · (activation(gate · n) * (up · n)), n = rms_norm(x). Leaves the three work arrays
+  // x += down · activation(gate · n, up · n), n = rms_norm(x). Leaves the three work arrays
   // undefined.
   struct FeedForward {
     const float* gain = nullptr;
@@ -360,13 +371,16 @@ class Backend {
   // Mixture of experts: x += factor · Σ_e weight_e · feed_forward_e(n), n = rms_norm(x). Each token
   // uses the n_used experts with the largest router · n (as top_k), weighted by the softmax of
   // these values alone. Experts are added in the order of their numbers, so a token's result does
-  // not depend on the rest of the batch. NaN in router · n is `internal`, "LOGITS_NAN".
+  // not depend on the rest of the batch. NaN in router · n is `internal`, "LOGITS_NAN". To each
+  // product its bias is added, where there is one.
   struct Expert {
     const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
+    const float *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;  // null: none
   };
   struct MixtureOfExperts {
     const float* gain = nullptr;
-    const Weight* router = nullptr;  // [n_experts, width]
+    const Weight* router = nullptr;      // [n_experts, width]
+    const float* router_bias = nullptr;  // [n_experts]; null: none
     std::span<const Expert> experts;
     std::size_t n_used = 0;
     float factor = 1;

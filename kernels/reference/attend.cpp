@@ -99,10 +99,11 @@ class OneQuery {
     find_logits(lane);
     float* out = args_.out + row_ * args_.head_dim;
     std::fill(out, out + args_.head_dim, 0.0f);
+    const double sink = sink_logit();
     const auto largest = std::max_element(logits_.begin(), logits_.end());
-    if (largest == logits_.end() || *largest == kNone) return kNone;
-    const double offset = *largest;
-    double total = 0;
+    const double offset = largest == logits_.end() ? sink : std::max(*largest, sink);  // or NaN
+    if (offset == kNone) return kNone;
+    double total = std::exp(sink - offset);
     std::vector<double> sum(args_.head_dim, 0.0);
     for (std::size_t t = 0; t < logits_.size(); ++t) {
       const double weight = std::exp(logits_[t] - offset);
@@ -118,6 +119,11 @@ class OneQuery {
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  double sink_logit() const {
+    if (args_.sink_logits.empty()) return kNone;
+    return static_cast<double>(args_.sink_logits[row_ % args_.n_heads]);
+  }
 
   void find_logits(const PlainLane& lane) {
     const float* q = args_.q + row_ * args_.head_dim;
@@ -144,6 +150,7 @@ class OneQuery {
 
 Result<void> ReferenceBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
+  SATCHEL_ASSERT(args.sink_logits.empty() || args.sink_logits.size() == args.n_heads);
   const std::size_t n_group = args.n_heads / args.n_kv_heads;
   for (const Sequence& sequence : args.sequences) {
     const HostLaneTable& lanes = HostLaneTable::of(*sequence.lanes);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -23,11 +24,16 @@ Result<void> ReferenceBackend::rms_norm(const float* x, const float* gain, std::
 
 namespace {
 
-// x · (1 + tanh(u)) / 2 is x / (1 + exp(-2u)), which loses nothing where tanh is near -1.
-double activate(Activation activation, double x) {
-  if (activation == Activation::silu) return x / (1 + std::exp(-x));
-  const double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-  return x / (1 + std::exp(-2 * u));
+// x · (1 + tanh(t)) / 2 is x / (1 + exp(-2t)), which loses nothing where tanh is near -1. Clamping
+// passes a NaN on.
+double gated(Activation activation, double x, double u) {
+  if (activation == Activation::silu) return x / (1 + std::exp(-x)) * u;
+  if (activation == Activation::clamped_silu) {
+    const double most{kClampedMost}, slope{kClampedSlope}, g = std::min(x, most);
+    return g / (1 + std::exp(-slope * g)) * (std::clamp(u, -most, most) + 1);
+  }
+  const double t = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  return x / (1 + std::exp(-2 * t)) * u;
 }
 
 }  // namespace
@@ -35,8 +41,8 @@ double activate(Activation activation, double x) {
 Result<void> ReferenceBackend::glu(Activation activation, float* gate, const float* up,
                                    std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i)
-    gate[i] = static_cast<float>(activate(activation, static_cast<double>(gate[i])) *
-                                 static_cast<double>(up[i]));
+    gate[i] = static_cast<float>(
+        gated(activation, static_cast<double>(gate[i]), static_cast<double>(up[i])));
   return {};
 }
 

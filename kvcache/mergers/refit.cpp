@@ -148,6 +148,7 @@ class RefitMerger final : public Merger {
     SATCHEL_TRY(table->set_runs(0, {&run, 1}));
     const kernels::Sequence sequence{.lanes = table.get(), .n_tokens = of.n()};
     kernels::AttendArgs args = lane.layer->attend_args();
+    args.sink_logits = {};  // what is fitted is the tokens' own attention, beside any sink
     args.q = of.q;
     args.n_heads = args.n_kv_heads = 1;
     args.batch = batch_of(behind, work);

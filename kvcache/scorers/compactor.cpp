@@ -14,6 +14,7 @@
 //           covariance of keys, kept while a layer is read
 //   cost    one more Q·Kᵀ of each block; leverage
 //   source  arXiv:2507.08143 (Compactor)
+//   sinks   a head's sink logit has no part in the softmax over a block
 //   differs kvpress does not scale logits, lets the padding of the last block take part, and
 //           normalises over all heads of a layer; its default blend is kept, the paper calibrates
 //           it; the sketch is the same on every run; tokens that are no candidates get the largest

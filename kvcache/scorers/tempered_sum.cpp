@@ -43,12 +43,11 @@ class TemperedSumScorer final : public Scorer {
 
   Result<void> observe_rows(kernels::Backend& backend, const Observation& seen,
                             std::span<const ObservedLane> lanes) const {
-    const std::vector<float> nothing(seen.batch.n_tokens * seen.layer.n_heads,
-                                     -std::numeric_limits<float>::infinity());
-    SATCHEL_TRY(upload(backend, seen.state, nothing));
     LayerShape layer = seen.layer;  // cap(x) / t is a cap of x / t with a t-th of the bound
     layer.attention_scale = static_cast<float>(double{layer.attention_scale} / temperature_);
     layer.soft_cap = static_cast<float>(double{layer.soft_cap} / temperature_);
+    for (float& sink : layer.sink_logits) sink = static_cast<float>(double{sink} / temperature_);
+    SATCHEL_TRY(upload(backend, seen.state, layer.lse_of_no_key(seen.batch.n_tokens)));
     float* lse = seen.state;
     const Observation warm{.purpose = seen.purpose,
                            .layer = layer,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct LayerShape {
   std::size_t window = 0;     // 0: none
   kernels::RopePairs rope_pairs = kernels::RopePairs::adjacent;
   std::vector<double> inverse_frequency = {};  // [n_rotated / 2], scaling already applied
+  std::vector<float> sink_logits = {};         // [n_heads], as AttendArgs::sink_logits; empty: none
 
   std::size_t n_group() const { return n_heads / n_kv_heads; }
   std::size_t n_rotated() const { return 2 * inverse_frequency.size(); }
@@ -44,7 +46,15 @@ struct LayerShape {
     args.soft_cap = soft_cap;
     args.window = window;
     args.rope = rope();
+    args.sink_logits = sink_logits;
     return args;
+  }
+  // [n_tokens, n_heads]: where logsumexp() begins, so that what it adds up is attend()'s lse.
+  std::vector<float> lse_of_no_key(std::size_t n_tokens) const {
+    std::vector<float> lse(n_tokens * n_heads, -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < lse.size() && !sink_logits.empty(); ++i)
+      lse[i] = sink_logits[i % n_heads];
+    return lse;
   }
   // fp16 K and V of one token in the layer's lanes.
   std::size_t fp16_bytes_per_token() const { return n_kv_heads * head_dim * 2 * sizeof(Half); }

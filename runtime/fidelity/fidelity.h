@@ -35,7 +35,8 @@ Fidelity compare_logits(std::span<const float> exact, std::span<const float> com
 // The share of each head's attention that is left: the mean over tokens of
 // exp(lse_now - lse_exact), at most 1. Both are of the same queries: lse_exact over all keys
 // visible in prefill, lse_now over the retained keys. For exact keys this is the attention on them.
-// A quantised key shifts its own share slightly, which the mean evens out.
+// A quantised key shifts its own share slightly, which the mean evens out. A sink logit's share is
+// in both, and counts as left.
 //   lse  [n_tokens, n_heads]; -infinity: no key is visible
 std::vector<double> attention_left(std::span<const float> lse_exact, std::span<const float> lse_now,
                                    std::size_t n_heads);

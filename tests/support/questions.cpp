@@ -31,6 +31,9 @@ Answer ask_all(Backend& backend, const std::vector<Question>& questions,
       positions.push_back(question.first_position + static_cast<std::int32_t>(i));
   }
   const auto frequencies = rope_frequencies(d);
+  std::vector<float> sinks;
+  for (std::size_t l = 0; l < n_lanes; ++l)
+    sinks.insert(sinks.end(), questions[0].sink_logits.begin(), questions[0].sink_logits.end());
   Answer answer{.out = std::vector<float>(q.size(), std::nanf("")),
                 .lse = std::vector<float>(positions.size() * n_heads, std::nanf(""))};
   const auto done =
@@ -44,6 +47,7 @@ Answer ask_all(Backend& backend, const std::vector<Question>& questions,
                       .soft_cap = questions[0].soft_cap,
                       .window = questions[0].window,
                       .rope = {.inverse_frequency = frequencies},
+                      .sink_logits = sinks,
                       .out = answer.out.data(),
                       .lse = answer.lse.data()});
   EXPECT_TRUE(done.ok());

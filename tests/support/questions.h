@@ -23,6 +23,7 @@ struct Question {
   std::uint64_t seed = 5;
   std::size_t window = 0;
   float soft_cap = 0;
+  std::vector<float> sink_logits = {};  // [n_group]: of each lane's heads; empty: none
 };
 struct Answer {
   std::vector<float> out, lse;

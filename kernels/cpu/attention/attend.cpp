@@ -75,13 +75,22 @@ class Attend {
   void finish(const SplitRange& rows, const SoftmaxState& from) const {
     for (std::size_t r = 0; r < rows.n_rows; ++r) {
       const std::size_t query = query_of(args_, plan_, rows, rows.first_row + r);
+      const float keep = args_.sink_logits.empty() ? 1.0f : add_sink(query, r, from);
       const float total = from.total[r];
-      const float share = total > 0 ? 1 / total : total;  // a NaN must not vanish
+      const float share = total > 0 ? keep / total : total;  // a NaN must not vanish
       for (std::size_t c = 0; c < args_.head_dim; ++c)
         args_.out[query * args_.head_dim + c] = from.sum[r * plan_.width + c] * share;
       if (args_.lse != nullptr)
         args_.lse[query] = total > 0 ? from.most[r] + std::log(total) : kNothingVisible;
     }
+  }
+  // Makes the sink a part of a row's maximum and total; returns the factor of the row's sum.
+  float add_sink(std::size_t query, std::size_t r, const SoftmaxState& of) const {
+    const float sink = args_.sink_logits[query % args_.n_heads];
+    const float most = std::max(of.most[r], sink), keep = std::exp(of.most[r] - most);
+    of.most[r] = most;
+    of.total[r] = of.total[r] * keep + std::exp(sink - most);
+    return keep;
   }
 
   const CpuContext& context_;
@@ -97,6 +106,7 @@ class Attend {
 Result<void> CpuBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
   SATCHEL_ASSERT(args.head_dim > 0 && args.head_dim <= kHeadDimMax);
+  SATCHEL_ASSERT(args.sink_logits.empty() || args.sink_logits.size() == args.n_heads);
   AttendPlan& plan = scratch_.plan();
   plan.make(args);
   if (plan.n_items == 0) return {};

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "kernels/contract/backend.h"
 #include "kernels/cpu/levels/simd_inline.h"
 #include "kernels/cpu/rows/rope_kernel.h"
 
@@ -96,6 +97,18 @@ struct VectorOps {
     });
   }
 
+  static void glu_clamped(float* gate, const float* up, std::size_t n) {
+    map(gate, up, n, gate, [](Float g, Float u) SATCHEL_INLINE_LAMBDA {
+      const Float one = V::broadcast_float(1.0f);
+      const Float most = V::broadcast_float(kClampedMost),
+                  least = V::broadcast_float(-kClampedMost);
+      g = V::min(most, g);  // in this order a NaN stays
+      u = V::max(least, V::min(most, u));
+      const Float slope = V::broadcast_float(-kClampedSlope);
+      return V::mul(V::div(g, V::add(one, exp(V::mul(slope, g)))), V::add(u, one));
+    });
+  }
+
   static void scale(float* x, float factor, std::size_t n) {
     const Float by = V::broadcast_float(factor);
     map(x, x, n, x, [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return V::mul(a, by); });
@@ -174,6 +187,7 @@ template <class V>
 constexpr VectorOpsTable kVectorOpsTable = {.rms_norm = VectorOps<V>::rms_norm,
                                             .glu_silu = VectorOps<V>::glu_silu,
                                             .glu_gelu = VectorOps<V>::glu_gelu,
+                                            .glu_clamped = VectorOps<V>::glu_clamped,
                                             .add = VectorOps<V>::add,
                                             .scale = VectorOps<V>::scale,
                                             .soft_cap = VectorOps<V>::soft_cap,

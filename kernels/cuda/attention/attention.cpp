@@ -61,6 +61,7 @@ unsigned run_slice_tokens(std::span<const Sequence> sequences, unsigned head_dim
 // shared memory for prefill. The choice depends on the sequence and the card, never on the rest of
 // the call.
 Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
+  SATCHEL_ASSERT(args.sink_logits.empty() || args.sink_logits.size() == args.n_heads);
   const std::size_t n_group = args.n_heads / args.n_kv_heads;
   const bool prefill_fits = prefill_shared_bytes(args.head_dim) <= device_->shared_bytes_max();
   decode_.clear();
@@ -120,7 +121,7 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
     for (const double frequency : args.rope.inverse_frequency)
       rotations_.push_back(frequency / (2 * std::numbers::pi));
   call.n_pairs = static_cast<unsigned>(rotations_.size());
-  return run_rounds(call, n_sets, decode);
+  return run_rounds(call, args.sink_logits, n_sets, decode);
 }
 
 // Adds the tiles of a sequence, lane by lane, and the splits of each lane.
@@ -173,7 +174,8 @@ Result<void> Attention::place_basis_queries(AttendCall& call, unsigned n_sets) {
 }
 
 // Runs the splits in one launch, or in several if there is no room for all pages to be decoded.
-Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
+Result<void> Attention::run_rounds(AttendCall call, std::span<const float> sink_logits,
+                                   unsigned n_sets, const Decode& decode) {
   std::size_t n_partials = 0;
   unsigned n_splits = 0;
   for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -197,17 +199,20 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
     call.n_splits /= 2;
   Result<void> done;
   for (; done.ok() && call.first_split < n_splits; call.first_split += call.n_splits)
-    done = run_round(call, n_sets, decode);
+    done = run_round(call, sink_logits, n_sets, decode);
   if (!done.ok()) counters_ = {};  // the counts of an earlier round must not be used again
   return done;
 }
 
-Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode& decode) {
+Result<void> Attention::run_round(AttendCall call, std::span<const float> sink_logits,
+                                  unsigned n_sets, const Decode& decode) {
   SATCHEL_TRY(decode_round(call, decode));
-  SATCHEL_TRY_ASSIGN(const auto there, arguments_->put(std::span<const AttendItem>(items_),
-                                                       std::span<const double>(rotations_),
-                                                       std::span<const unsigned>(places_)));
-  std::tie(call.items, call.rotations, call.decoded_places) = there;
+  SATCHEL_TRY_ASSIGN(
+      const auto there,
+      arguments_->put(std::span<const AttendItem>(items_), std::span<const double>(rotations_),
+                      std::span<const unsigned>(places_), sink_logits));
+  std::tie(call.items, call.rotations, call.decoded_places, call.sink_logits) = there;
+  if (sink_logits.empty()) call.sink_logits = nullptr;
   call.decoded = reinterpret_cast<const float*>(decoded_.data());
   if (n_basis_pages_most_ > 0)
     SATCHEL_TRY(

@@ -39,8 +39,10 @@ class Attention {
   Result<void> attend_prefill(const AttendArgs& args, const Decode& decode);
   Result<void> add_sequence(const AttendArgs& args, const Sequence& sequence, unsigned n_sets);
   Result<void> place_basis_queries(AttendCall& call, unsigned n_sets);
-  Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
-  Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
+  Result<void> run_rounds(AttendCall call, std::span<const float> sink_logits, unsigned n_sets,
+                          const Decode& decode);
+  Result<void> run_round(AttendCall call, std::span<const float> sink_logits, unsigned n_sets,
+                         const Decode& decode);
   Result<void> decode_round(const AttendCall& call, const Decode& decode);
   void count_decoded();
   std::size_t decoded_most(unsigned n_splits) const;

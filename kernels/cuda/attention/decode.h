@@ -56,6 +56,7 @@ struct AttendCall {
   float *out = nullptr, *lse = nullptr;
   unsigned n_heads = 0, n_group = 0, head_dim = 0, window = 0;
   float scale = 1, soft_cap = 0;
+  const float* sink_logits = nullptr;  // [n_heads]; null: no sinks
   // For pages with a shift: by how much a position rotates a pair, of a full circle.
   const double* rotations = nullptr;
   unsigned n_pairs = 0;

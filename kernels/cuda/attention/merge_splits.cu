@@ -25,9 +25,8 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
   for (unsigned s = 0; s < item.n_splits; ++s)
     all.sum = fmaf(share(s), item.sums[s * n_rows + row].sum, all.sum);
   const std::size_t to = row / rows.n_group * rows.n_heads + rows.first_head + row % rows.n_group;
-  if (thread == 0) put_lse(item, to, all);
+  const float factor = finish_row(call, item, to, all, thread == 0);
   if (item.out == nullptr) return;
-  const float factor = all.sum > 0 ? 1 / all.sum : 0;
   for (std::size_t c = thread; c < d; c += kWarp) {
     float sum = 0;
     for (unsigned s = 0; s < item.n_splits; ++s)

@@ -67,8 +67,9 @@ struct PrefillBlock {
     }
   }
 
-  __device__ __forceinline__ void put(const RowsItem& item, unsigned split) const {
-    put_rows<kHasValues>(item, own, softmax, outputs, split);
+  __device__ __forceinline__ void put(const RowsCall& call, const RowsItem& item,
+                                      unsigned split) const {
+    put_rows<kHasValues>(call, item, own, softmax, outputs, split);
   }
 
  private:
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(kPrefillThreads, 2) attend_tiles(const RowsCal
     const PositionRange of_tile = positions_of(source, tile.first, Block::F::kKeys);
     if (!none_sees_any(rows, of_block, of_tile)) block.attend(source, tile.first, of_tile);
   }
-  block.put(item, split);
+  block.put(call, item, split);
 }
 
 template <unsigned kSteps, bool kHasValues, bool kHasPages>

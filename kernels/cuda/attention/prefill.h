@@ -46,7 +46,10 @@ constexpr unsigned tile_keys_of_rows(std::size_t head_dim) {
   return head_dim > 128 ? 16 : 64;
 }
 
-using RowsCall = TileCall<RowsItem>;
+struct RowsCall : TileCall<RowsItem> {
+  const float* sink_logits = nullptr;  // [n_heads]; null: no sinks
+  friend bool operator==(const RowsCall&, const RowsCall&) = default;
+};
 // The sizes of the largest items.
 struct RowsShape {
   std::size_t n_items = 0, n_rows_max = 0, n_splits_max = 0, head_dim = 0;

@@ -243,10 +243,11 @@ struct HalvesBlock {
         source.is_page ? source.live[first / kKeys] == ~0ull : first + kKeys <= source.n_tokens;
     return all_seen && all_live && source.log_counts == nullptr && !(rows.soft_cap > 0);
   }
-  __device__ __forceinline__ void put(unsigned first_row, unsigned split) const {
+  __device__ __forceinline__ void put(const RowsCall& call, unsigned first_row,
+                                      unsigned split) const {
 #pragma unroll
     for (unsigned t = 0; t < kTiles; ++t)
-      put_rows<true>(memory.item, OwnRows(rows, first_row + warp * kRowsOfWarp + t * 16),
+      put_rows<true>(call, memory.item, OwnRows(rows, first_row + warp * kRowsOfWarp + t * 16),
                      softmax[t], outputs[t], split);
   }
 };
@@ -315,7 +316,7 @@ __global__ void __launch_bounds__(kThreads, 2) attend_halves(const RowsCall call
     block.add_values(weights);
     tile = next;
   }
-  block.put(first_row, split);
+  block.put(call, first_row, split);
 }
 
 template <unsigned kSteps>

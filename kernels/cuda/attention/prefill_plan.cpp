@@ -60,7 +60,8 @@ std::size_t PrefillPlan::place(std::byte* at) {
   return places.n_bytes();
 }
 
-Result<void> PrefillPlan::run(const OpContext& at, LaneSources& lanes) {
+Result<void> PrefillPlan::run(const OpContext& at, LaneSources& lanes,
+                              std::span<const float> sink_logits) {
   if (items_.empty()) return {};
   shape_.shared_bytes = at.device.shared_bytes_max();
   SATCHEL_TRY(lanes.decode(at, shape_.has_values));
@@ -69,11 +70,13 @@ Result<void> PrefillPlan::run(const OpContext& at, LaneSources& lanes) {
   SATCHEL_TRY_ASSIGN(
       const auto there,
       at.arguments.put(std::span<const RowsItem>(items_), std::span<const KeyTile>(tiles_),
-                       lanes.sources(), lanes.plans(), lanes.shifts(), lanes.frequencies()));
-  const auto [items, tiles, sources, plans, shifts, frequencies] = there;
+                       lanes.sources(), lanes.plans(), lanes.shifts(), lanes.frequencies(),
+                       sink_logits));
+  const auto [items, tiles, sources, plans, shifts, frequencies, sinks] = there;
   SATCHEL_TRY(make_rotations(at, lanes, shifts, frequencies, rotations));
   const RowsCall call{
-      .items = items, .tiles = tiles, .sources = sources, .plans = plans, .rotations = rotations};
+      {.items = items, .tiles = tiles, .sources = sources, .plans = plans, .rotations = rotations},
+      sink_logits.empty() ? nullptr : sinks};
   return at.check(attend_prefill(at.queue(), call, shape_));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "kernels/cuda/attention/prefill.h"
@@ -17,7 +18,9 @@ class PrefillPlan {
   // The rows of one lane, which read the sources from first_source on. Items of a call have one
   // head_dim, and all are for attend() or all for logsumexp().
   void add(RowsItem item, const LaneSources& lanes, std::size_t first_source);
-  Result<void> run(const OpContext& at, LaneSources& lanes);
+  // sink_logits: of attend(), as AttendArgs has them.
+  Result<void> run(const OpContext& at, LaneSources& lanes,
+                   std::span<const float> sink_logits = {});
 
  private:
   std::size_t place(std::byte* at);

@@ -11,7 +11,7 @@ Result<void> PrefillRows::attend(const OpContext& at, const AttendArgs& args) {
   rows_.clear();
   for (const Sequence& sequence : args.sequences)
     for (std::size_t head = 0; head < args.n_kv_heads; ++head) add_lane(args, sequence, head);
-  return rows_.run(at, lanes_);
+  return rows_.run(at, lanes_, args.sink_logits);
 }
 
 void PrefillRows::add_lane(const AttendArgs& args, const Sequence& sequence, std::size_t kv_head) {

@@ -186,8 +186,8 @@ struct PrefillSoftmax {
 
 // Writes what 16 rows have met, or a split of it. outputs: as add_values() has them.
 template <bool kHasValues, unsigned kChannels>
-__device__ __forceinline__ void put_rows(const RowsItem& item, const OwnRows& own,
-                                         const PrefillSoftmax& softmax,
+__device__ __forceinline__ void put_rows(const RowsCall& call, const RowsItem& item,
+                                         const OwnRows& own, const PrefillSoftmax& softmax,
                                          const float (&outputs)[kChannels][4], unsigned split) {
   const LaneRows& rows = item.rows;
 #pragma unroll
@@ -196,15 +196,15 @@ __device__ __forceinline__ void put_rows(const RowsItem& item, const OwnRows& ow
     if (!own.is_there[i]) continue;
     const std::size_t row = own.at(rows, i), d = rows.head_dim;
     float* out = item.out;
-    float factor = sum > 0 ? 1 / sum : 0;
+    float factor = 1;
     std::size_t at = row * d;
     if (item.n_splits > 1) {
       const std::size_t of_split =
           split * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
       if (threadIdx.x % 4 == 0) item.sums[of_split] = {softmax.most[i], sum};
-      out = item.parts, factor = 1, at = of_split * d;
-    } else if (threadIdx.x % 4 == 0) {
-      put_lse(item, row, {softmax.most[i], sum});
+      out = item.parts, at = of_split * d;
+    } else {
+      factor = finish_row(call, item, row, {softmax.most[i], sum}, threadIdx.x % 4 == 0);
     }
     if constexpr (kHasValues) {
 #pragma unroll

@@ -47,7 +47,13 @@ __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
     for (unsigned p = thread; p < n_splits; p += kWarp)
       sum += weight(p) * mosts[p * stride + kRows];
     sum = warp_sum(sum);
-    const std::size_t at = std::size_t{block.token_of(row)} * call.n_heads + block.head_of(row);
+    const unsigned head = block.head_of(row);
+    const std::size_t at = std::size_t{block.token_of(row)} * call.n_heads + head;
+    if (call.sink_logits != nullptr) {
+      const float sink = call.sink_logits[head] / kLn2, of_keys = most;
+      most = fmaxf(most, sink);  // weight() follows
+      sum = fmaf(sum, exp2f(of_keys - most), exp2f(sink - most));
+    }
     const float inverse = sum > 0 ? 1 / sum : 0.0f;
     for (unsigned c = thread * 4; c < head_dim; c += kWarp * 4) {
       const float* from = partials + std::size_t{row} * head_dim + c;

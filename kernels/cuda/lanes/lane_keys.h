@@ -47,8 +47,8 @@ struct TileCall {
   friend bool operator==(const TileCall&, const TileCall&) = default;
 };
 // The call with its items from the first-th on.
-template <class Item>
-TileCall<Item> from_item(TileCall<Item> call, std::size_t first) {
+template <class Call>
+Call from_item(Call call, std::size_t first) {
   call.items += first;
   return call;
 }

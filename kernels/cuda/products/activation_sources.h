@@ -71,8 +71,7 @@ struct Glu {
   __device__ Four values(unsigned k) const {
     Four four = four_at(gate + k);
     const Four beside = four_at(up + k);
-    for (unsigned i = 0; i < kFour; ++i)
-      four.at[i] = activate<kActivation>(four.at[i]) * beside.at[i];
+    for (unsigned i = 0; i < kFour; ++i) four.at[i] = gated<kActivation>(four.at[i], beside.at[i]);
     return four;
   }
   __device__ void keep(unsigned, const Four&) const {}
@@ -89,6 +88,8 @@ cudaError_t with_source(const Activations& from, const Call& call) {
   if (from.gain != nullptr) return call(SourceType<Normed>());
   if (from.up == nullptr) return call(SourceType<Plain>());
   if (from.activation == Activation::silu) return call(SourceType<Glu<Activation::silu>>());
+  if (from.activation == Activation::clamped_silu)
+    return call(SourceType<Glu<Activation::clamped_silu>>());
   return call(SourceType<Glu<Activation::gelu_tanh>>());
 }
 

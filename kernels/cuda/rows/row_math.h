@@ -23,12 +23,19 @@ __device__ __forceinline__ float norm_factor(const float* row, std::size_t width
   return 1.0f / sqrtf(sum / static_cast<float>(width) + epsilon);
 }
 
-// x · (1 + tanh(u)) / 2 is x / (1 + exp(-2u)), which loses nothing where tanh is near -1.
+// x · (1 + tanh(t)) / 2 is x / (1 + exp(-2t)), which loses nothing where tanh is near -1. Clamping
+// passes a NaN on.
 template <Activation kActivation>
-__device__ __forceinline__ float activate(float x) {
+__device__ __forceinline__ float gated(float x, float u) {
   constexpr float kRootOf2OverPi = 0.797884560802865f;
-  if (kActivation == Activation::silu) return x / (1.0f + expf(-x));
-  return x / (1.0f + expf(-2.0f * kRootOf2OverPi * (x + 0.044715f * x * x * x)));
+  if (kActivation == Activation::silu) return x / (1.0f + expf(-x)) * u;
+  if (kActivation == Activation::clamped_silu) {
+    const float g = x > kClampedMost ? kClampedMost : x;
+    const float at_most = u > kClampedMost ? kClampedMost : u;
+    return g / (1.0f + expf(-kClampedSlope * g)) *
+           ((at_most < -kClampedMost ? -kClampedMost : at_most) + 1.0f);
+  }
+  return x / (1.0f + expf(-2.0f * kRootOf2OverPi * (x + 0.044715f * x * x * x))) * u;
 }
 
 }  // namespace satchel::kernels::cuda

@@ -38,9 +38,7 @@ template <Activation kActivation>
 struct Gate {
   const float* up;
   friend bool operator==(const Gate&, const Gate&) = default;
-  __device__ float operator()(float x, std::size_t i) const {
-    return activate<kActivation>(x) * up[i];
-  }
+  __device__ float operator()(float x, std::size_t i) const { return gated<kActivation>(x, up[i]); }
 };
 struct AddRow {
   const float* row;
@@ -81,6 +79,8 @@ cudaError_t glu(Queue& queue, Activation activation, float* gate, const float* u
                 std::size_t n_values) {
   if (activation == Activation::silu)
     return change(queue, gate, n_values, Gate<Activation::silu>{up});
+  if (activation == Activation::clamped_silu)
+    return change(queue, gate, n_values, Gate<Activation::clamped_silu>{up});
   return change(queue, gate, n_values, Gate<Activation::gelu_tanh>{up});
 }
 

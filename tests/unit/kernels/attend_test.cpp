@@ -210,6 +210,94 @@ TEST_P(EveryAttend, nothing_visible_gives_zero_and_minus_infinity) {
   for (const float x : got.lse) EXPECT_EQ(x, kNothingVisible);
 }
 
+// Few and many rows, one split and several, pages and exact tokens, lanes without a visible key.
+TEST_P(EveryAttend, a_sink_takes_its_share_of_every_kind_of_lane) {
+  const PageShape two_bits = test::affine_pages(2);
+  std::size_t i = 0;
+  for (const std::size_t d : {64u, 128u}) {
+    const LaneFixture exact({.head_dim = d, .n_last = 40}), empty({.head_dim = d});
+    const LaneFixture packed(
+        {.head_dim = d, .n_first = 4, .n_pages = 19, .n_last = 200, .page = two_bits, .seed = 3});
+    for (const std::size_t n_tokens : {1u, 7u, 40u})
+      for (const std::size_t window : {0u, 128u}) {
+        if (!takes(i++, 3)) continue;
+        SCOPED_TRACE(testing::Message() << d << ", " << n_tokens << ", window " << window);
+        expect_like_reference({.n_tokens = n_tokens,
+                               .n_group = 4,
+                               .head_dim = d,
+                               .first_position = packed.end_position() - 3,
+                               .window = window,
+                               .sink_logits = {-3, 0.5f, 2, 9}},
+                              {packed.view(), empty.view(), exact.view()}, 2e-4, 1e-3f);
+      }
+  }
+}
+
+// What a sink does, from what attention without it gives.
+TEST_P(EveryAttend, a_sink_is_one_more_logit_without_a_value) {
+  const LaneFixture lane(
+      {.head_dim = 64, .n_pages = 5, .n_last = 90, .page = test::affine_pages(8)});
+  const LaneFixture empty({.head_dim = 64});
+  for (const float sink : {-200.0f, -1.0f, 3.0f, 200.0f})
+    for (const std::size_t n_tokens : {1u, 30u}) {
+      Question question{.n_tokens = n_tokens,
+                        .n_group = 2,
+                        .head_dim = 64,
+                        .first_position = lane.end_position()};
+      const Answer plain = ask(backend(), question, {lane.view(), empty.view()});
+      question.sink_logits = {sink, sink};
+      const Answer got = ask(backend(), question, {lane.view(), empty.view()});
+      for (std::size_t row = 0; row < got.lse.size(); ++row) {
+        const double of_keys = double{plain.lse[row]};
+        const double most = std::max(of_keys, double{sink});
+        const double lse = most + std::log(std::exp(of_keys - most) + std::exp(sink - most));
+        EXPECT_NEAR(got.lse[row], lse, 1e-5 + 1e-6 * std::abs(lse));
+        for (std::size_t c = row * 64; c < (row + 1) * 64; ++c)
+          ASSERT_NEAR(got.out[c], plain.out[c] * std::exp(of_keys - lse), 1e-5) << sink;
+      }
+    }
+}
+
+// So a scorer's probabilities are the model's, and those of a row add up to what the sink leaves.
+TEST_P(EveryAttend, scores_by_an_lse_with_a_sink_add_up_to_what_the_sink_leaves) {
+  const LaneFixture lane({.head_dim = 64, .n_last = 90});
+  const std::vector<std::int32_t> positions = {lane.end_position()};
+  const auto halves = test::random_halves(64, 64, 5);
+  std::vector<float> q, out(64), scores(90), summed = {1.5f};
+  for (const Half h : halves) q.push_back(half_to_float(h));
+  const float sink = 1.5f;
+  float lse = 0;
+  const LaneView view = lane.view();
+  const auto table = test::table_of(backend(), {view});
+  const Sequence sequence{.lanes = table.get(), .n_tokens = 1};
+  const Batch batch{.positions = positions.data(),
+                    .n_tokens = 1,
+                    .position_min = positions[0],
+                    .position_max = positions[0]};
+  ASSERT_TRUE(backend()
+                  .attend({.q = q.data(),
+                           .n_heads = 1,
+                           .n_kv_heads = 1,
+                           .head_dim = 64,
+                           .batch = batch,
+                           .sequences = {&sequence, 1},
+                           .scale = 0.125f,
+                           .sink_logits = {&sink, 1},
+                           .out = out.data(),
+                           .lse = &lse})
+                  .ok());
+  const LaneQueries queries{
+      .q = q.data(), .batch = batch, .n_heads = 1, .head_dim = 64, .keys = view, .scale = 0.125f};
+  const ScoreArgs score{.lane = queries, .lse = &lse, .scores = scores.data()};
+  ASSERT_TRUE(backend().score({&score, 1}).ok());
+  double sum = 0;
+  for (const float each : scores) sum += double{each};
+  EXPECT_NEAR(sum + std::exp(double{sink} - double{lse}), 1, 1e-4);
+  const LogSumExpArgs again{.lane = queries, .lse = summed.data()};
+  ASSERT_TRUE(backend().logsumexp({&again, 1}).ok());
+  EXPECT_NEAR(summed[0], lse, 1e-4);
+}
+
 TEST_P(EveryAttend, logits_of_ten_thousand_do_not_overflow) {
   const PageShape two_bits = test::affine_pages(2);
   const LaneFixture lane({.head_dim = 64, .n_pages = 1, .n_last = 40, .page = two_bits, .loud = 1});

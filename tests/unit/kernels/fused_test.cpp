@@ -133,7 +133,8 @@ TEST_P(EveryFeedForward, gives_the_bytes_of_the_single_operations) {
     args.gate = &weight(into, kInner, kWidth);
     args.up = &weight(into, kInner, kWidth);
     args.down = &weight(out, kWidth, kInner);
-    for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+    for (const Activation activation :
+         {Activation::silu, Activation::gelu_tanh, Activation::clamped_silu}) {
       args.activation = activation;
       for (const std::size_t n : {1u, 18u}) expect_bytes_of_single_operations(args, n);
     }

@@ -66,6 +66,17 @@ class EveryMixture : public test::OnEveryBackend {
                           .up = weight(WeightType::q8_0, kInner, kWidth),
                           .down = weight(WeightType::q4_0, kWidth, kInner)});
   }
+  // As gpt-oss has them.
+  void give_biases() {
+    activation_ = Activation::clamped_silu;
+    router_bias_ = random_values(kExperts, 40);
+    for (std::size_t i = 0; i < kExperts; ++i) {
+      biases_.push_back(random_values(2 * kInner + kWidth, 50 + i));
+      experts_[i].gate_bias = biases_[i].data();
+      experts_[i].up_bias = biases_[i].data() + kInner;
+      experts_[i].down_bias = biases_[i].data() + 2 * kInner;
+    }
+  }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
     EXPECT_TRUE(feed(x, n).ok());
     return x;
@@ -77,9 +88,11 @@ class EveryMixture : public test::OnEveryBackend {
     std::vector<Backend::Ranked> chosen(n_rows * kUsed);
     return backend().moe({.gain = gain_.data(),
                           .router = router_,
+                          .router_bias = router_bias_.empty() ? nullptr : router_bias_.data(),
                           .experts = experts_,
                           .n_used = kUsed,
                           .factor = 0.5f,
+                          .activation = activation_,
                           .epsilon = 1e-5f,
                           .normed = normed.data(),
                           .taken = taken.data(),
@@ -89,11 +102,11 @@ class EveryMixture : public test::OnEveryBackend {
                           .chosen = chosen},
                          x.data(), n);
   }
-  // x + 0.5 · Σ weight · down(silu(gate n) · (up n)) of one token, by single operations.
+  // x + 0.5 · Σ weight · down(activation(gate n, up n)) of one token, by single operations.
   std::vector<float> plainly(const float* x) {
     std::vector<float> n(kWidth), routed(kExperts), out(x, x + kWidth);
     EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
-    EXPECT_TRUE(backend().matmul(*router_, n.data(), 1, routed.data()).ok());
+    multiply(router_, n, router_bias_.data(), routed);
     std::vector<std::size_t> order = {0, 1, 2, 3, 4};
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return routed[a] > routed[b]; });
@@ -102,15 +115,33 @@ class EveryMixture : public test::OnEveryBackend {
     for (std::size_t i = 0; i < kUsed; ++i) {
       const Backend::Expert& expert = experts_[order[i]];
       std::vector<float> gate(kInner), up(kInner), down(kWidth);
-      EXPECT_TRUE(backend().matmul(*expert.gate, n.data(), 1, gate.data()).ok());
-      EXPECT_TRUE(backend().matmul(*expert.up, n.data(), 1, up.data()).ok());
-      EXPECT_TRUE(backend().glu(Activation::silu, gate.data(), up.data(), kInner).ok());
-      EXPECT_TRUE(backend().matmul(*expert.down, gate.data(), 1, down.data()).ok());
+      multiply(expert.gate, n, expert.gate_bias, gate);
+      multiply(expert.up, n, expert.up_bias, up);
+      EXPECT_TRUE(backend().glu(activation_, gate.data(), up.data(), kInner).ok());
+      multiply(expert.down, gate, expert.down_bias, down);
       const double weight = std::exp(double{routed[order[i]]}) / sum;
       for (std::size_t c = 0; c < kWidth; ++c)
         out[c] += static_cast<float>(0.5 * weight * double{down[c]});
     }
     return out;
+  }
+
+  void multiply(const Weight* by, const std::vector<float>& x, const float* bias,
+                std::vector<float>& out) {
+    EXPECT_TRUE(backend().matmul(*by, x.data(), 1, out.data()).ok());
+    for (std::size_t i = 0; i < out.size() && bias != nullptr; ++i) out[i] += bias[i];
+  }
+
+  // Each token's output is that of plainly().
+  void expect_plain(std::size_t n, float limit_of_prompts) {
+    const auto x = random_values(n * kWidth, 3);
+    const auto got = fed(x, n);
+    const float limit = test::is_prompt_of_card(GetParam(), n) ? limit_of_prompts : 2e-5f;
+    for (std::size_t t = 0; t < n; ++t) {
+      const auto want = plainly(x.data() + t * kWidth);
+      for (std::size_t c = 0; c < kWidth; ++c)
+        ASSERT_NEAR(got[t * kWidth + c], want[c], limit * (1 + std::abs(want[c]))) << t;
+    }
   }
 
   const std::vector<float> gain_ = random_values(kWidth, 77);
@@ -120,18 +151,21 @@ class EveryMixture : public test::OnEveryBackend {
   std::vector<std::unique_ptr<Weight>> weights_;
   const Weight* router_ = nullptr;
   std::vector<Backend::Expert> experts_;
+  std::vector<float> router_bias_;
+  std::vector<std::vector<float>> biases_;
+  Activation activation_ = Activation::silu;
 };
 
 TEST_P(EveryMixture, adds_the_chosen_experts_weighed_by_a_softmax_over_them) {
   make_experts();
-  const auto x = random_values(20 * kWidth, 3);
-  const auto got = fed(x, 20);
-  const float limit = test::is_prompt_of_card(GetParam(), 20) ? 1e-3f : 2e-5f;
-  for (std::size_t t = 0; t < 20; ++t) {
-    const auto want = plainly(x.data() + t * kWidth);
-    for (std::size_t c = 0; c < kWidth; ++c)
-      ASSERT_NEAR(got[t * kWidth + c], want[c], limit * (1 + std::abs(want[c]))) << t;
-  }
+  expect_plain(20, 1e-3f);
+}
+
+TEST_P(EveryMixture, adds_biases_of_the_router_and_of_each_product) {
+  make_experts();
+  give_biases();
+  expect_plain(7, 0);
+  expect_plain(20, 5e-3f);  // what stands between the products is up to 50
 }
 
 TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {

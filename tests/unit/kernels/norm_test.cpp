@@ -46,8 +46,11 @@ TEST_P(EveryNorm, rms_norm_of_zeros_is_zero_and_of_large_values_finite) {
   for (const float value : out) EXPECT_NEAR(value, -2.0f, 1e-5f);
 }
 
+constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh,
+                                       Activation::clamped_silu};
+
 TEST_P(EveryNorm, gated_units_are_the_references_over_the_whole_range) {
-  for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+  for (const Activation activation : kActivations)
     for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 1536u, 40000u}) {
       auto gate = random_values(n, n);
       for (std::size_t i = 0; i < n; ++i) gate[i] *= static_cast<float>(i % 7);
@@ -69,7 +72,7 @@ TEST_P(EveryNorm, gated_units_are_the_references_over_the_whole_range) {
 }
 
 TEST_P(EveryNorm, gated_units_pass_a_nan_on) {
-  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+  for (const Activation activation : kActivations) {
     std::vector<float> gate(20, 1.0f), up(20, 1.0f);
     gate[2] = std::nanf("");
     up[17] = std::nanf("");
@@ -121,6 +124,12 @@ TEST(Reference, normalises_and_gates_as_written_by_hand) {
   EXPECT_EQ(gelu[0], 0.0f);
   EXPECT_FLOAT_EQ(gelu[1], 2 * 0.84119199f);
   EXPECT_FLOAT_EQ(gelu[2], -0.15880801f);
+  float clamped[] = {1, 9, -9};
+  const float beside[] = {2, -8, 8};
+  ASSERT_TRUE(backend->glu(Activation::clamped_silu, clamped, beside, 3).ok());
+  EXPECT_FLOAT_EQ(clamped[0], 3 / (1 + std::exp(-1.702f)));
+  EXPECT_FLOAT_EQ(clamped[1], 7 / (1 + std::exp(-7 * 1.702f)) * -6);
+  EXPECT_NEAR(clamped[2], -9 / (1 + std::exp(9 * 1.702f)) * 8, 1e-10f);
 }
 
 }  // namespace
