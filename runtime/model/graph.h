@@ -31,8 +31,8 @@ struct TensorSpec {
   const kernels::Weight** matrix = nullptr;
   const float** vector = nullptr;  // fp32
   bool is_optional = false;
-  // A matrix that is a part of the tensor (fused projections, experts side by side): it begins at
-  // this row, of so many in all. The parts of a tensor together are the whole of it.
+  // A matrix or vector that is a part of the tensor (fused projections, experts side by side): it
+  // begins at this row, of so many in all. The parts of a tensor together are the whole of it.
   std::size_t first_row = 0, n_rows = 0;  // n_rows 0: it is the whole tensor
 
   std::size_t n_rows_in_all() const { return n_rows == 0 ? n_out : n_rows; }

@@ -67,6 +67,7 @@ Result<std::size_t> original_context(const Hyperparameters& of, const ModelConfi
 
 struct Yarn {
   double factor = 1, ext_factor = 1, beta_fast = 32, beta_slow = 1, original = 1;
+  YarnRamp ramp = YarnRamp::whole_pairs;
 
   // The pair that turns `turns` times within the original context, as a fraction.
   double pair_of(double turns, double base, std::size_t n_rotated) const {
@@ -76,11 +77,14 @@ struct Yarn {
   void slow_down(std::vector<double>& frequencies, double base) const {
     const std::size_t n_rotated = 2 * frequencies.size();
     const double last = static_cast<double>(n_rotated) - 1;
-    const double low = std::max(0.0, std::floor(pair_of(beta_fast, base, n_rotated)));
-    const double high = std::min(last, std::ceil(pair_of(beta_slow, base, n_rotated)));
+    const double first = pair_of(beta_fast, base, n_rotated);
+    const double end = pair_of(beta_slow, base, n_rotated);
+    const bool is_whole = ramp == YarnRamp::whole_pairs;
+    const double low = std::max(0.0, is_whole ? std::floor(first) : first);
+    const double high = std::min(last, is_whole ? std::ceil(end) : end);
     for (std::size_t i = 0; i < frequencies.size(); ++i) {
-      const double ramp = (static_cast<double>(i) - low) / std::max(0.001, high - low);
-      const double as_trained = (1 - std::clamp(ramp, 0.0, 1.0)) * ext_factor;
+      const double passed = (static_cast<double>(i) - low) / std::max(0.001, high - low);
+      const double as_trained = (1 - std::clamp(passed, 0.0, 1.0)) * ext_factor;
       frequencies[i] *= as_trained + (1 - as_trained) / factor;
     }
   }
@@ -91,8 +95,8 @@ double yarn_amplitude(double factor, double weight) {
 }
 
 Result<void> apply_yarn(const Hyperparameters& of, const ModelConfig& config, double base,
-                        ScaledRope& rope) {
-  Yarn yarn;
+                        YarnRamp ramp, ScaledRope& rope) {
+  Yarn yarn{.ramp = ramp};
   SATCHEL_TRY_ASSIGN(yarn.factor, factor_of(of));
   SATCHEL_TRY_ASSIGN(const std::size_t original, original_context(of, config));
   yarn.original = static_cast<double>(original);
@@ -160,12 +164,12 @@ Result<void> refuse_longrope_factors(const GgufFile& file, std::string_view type
 }
 
 Result<void> apply_scaling(const Hyperparameters& of, const ModelConfig& config, double base,
-                           ScaledRope& rope) {
+                           YarnRamp ramp, ScaledRope& rope) {
   SATCHEL_TRY_ASSIGN(const std::string_view type, type_of(of));
   if (is_longrope(of.file(), type)) return apply_longrope(of, config, type, rope);
   SATCHEL_TRY(refuse_longrope_factors(of.file(), type));
   if (type == "linear") return apply_linear(of, rope);
-  if (type == "yarn") return apply_yarn(of, config, base, rope);
+  if (type == "yarn") return apply_yarn(of, config, base, ramp, rope);
   return {};
 }
 
@@ -179,9 +183,9 @@ std::vector<double> rope_frequencies(double base, std::size_t n_rotated) {
 }
 
 Result<ScaledRope> scaled_rope(const Hyperparameters& of, const ModelConfig& config, double base,
-                               std::size_t n_rotated) {
+                               std::size_t n_rotated, YarnRamp ramp) {
   ScaledRope rope{.inverse_frequency = rope_frequencies(base, n_rotated)};
-  SATCHEL_TRY(apply_scaling(of, config, base, rope));
+  SATCHEL_TRY(apply_scaling(of, config, base, ramp, rope));
   SATCHEL_TRY(divide_by_factors(of.file(), "rope_freqs.weight", rope.inverse_frequency));
   SATCHEL_TRY_ASSIGN(const float more, of.number_above(0, "rope.scaling.attn_factor", 1.0f));
   rope.amplitude *= static_cast<double>(more);
@@ -202,12 +206,13 @@ void give_rope(LayerConfig& layer, const ScaledRope& rope, kernels::RopePairs pa
     layer.rotated_scale = longer;
 }
 
-Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs) {
+Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs,
+                       YarnRamp ramp) {
   SATCHEL_TRY_ASSIGN(const std::size_t n_rotated,
                      of.n_rotated(config.layers[0].attention.head_dim));
   SATCHEL_TRY_ASSIGN(const float base, of.number_above(1, "rope.freq_base", kBase));
   SATCHEL_TRY_ASSIGN(const ScaledRope rope,
-                     scaled_rope(of, config, static_cast<double>(base), n_rotated));
+                     scaled_rope(of, config, static_cast<double>(base), n_rotated, ramp));
   for (LayerConfig& layer : config.layers) give_rope(layer, rope, pairs);
   return {};
 }

@@ -9,7 +9,8 @@
 //             are rotated by one table, so they could not follow a text that grows past the border.
 //             (transformers chooses by the length of what is read and llama.cpp by the context that
 //             a session asks for: on short texts of such models they use the short factors.)
-//   yarn      slow pairs divided by the factor, fast ones not, in between a ramp
+//   yarn      slow pairs divided by the factor, fast ones not, in between a ramp, which begins and
+//             ends at whole pairs or, in some architectures, between them
 //   amplitude queries and keys are longer by it: what yarn and longrope ask for, longrope only
 //             where the file has no rope.scaling.attn_factor, times that factor. Here their
 //             products are multiplied by its square (LayerConfig): cached keys are rotated only
@@ -34,15 +35,18 @@ struct ScaledRope {
 // base^(-2i / n_rotated), for each pair i.
 std::vector<double> rope_frequencies(double base, std::size_t n_rotated);
 
+enum class YarnRamp { whole_pairs, between_pairs };
+
 // What the file says of them; config.context is known.
 Result<ScaledRope> scaled_rope(const Hyperparameters& of, const ModelConfig& config, double base,
-                               std::size_t n_rotated);
+                               std::size_t n_rotated, YarnRamp ramp = YarnRamp::whole_pairs);
 
 // Gives a layer its RoPE; attention_scale is set before.
 void give_rope(LayerConfig& layer, const ScaledRope& rope, kernels::RopePairs pairs);
 
 // rope.dimension_count, rope.freq_base and the scaling, for every layer alike.
-Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs);
+Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs,
+                       YarnRamp ramp = YarnRamp::whole_pairs);
 
 // Tensors that scaled_rope() reads for itself, or refuses.
 inline constexpr const char* kRopeTensors[] = {"rope_freqs.weight", "rope_factors_long.weight",

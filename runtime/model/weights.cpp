@@ -16,10 +16,10 @@ std::size_t vector_bytes(const TensorSpec& spec) {
   return spec.vector == nullptr ? 0 : spec.n_in * sizeof(float);
 }
 
-// Vectors are flat; what is cut into parts may stack them along a third dimension (experts).
+// Vectors are flat; what is cut into parts may stack them along one more dimension (experts).
 std::size_t dims_most(const TensorSpec& spec) {
-  if (spec.vector != nullptr) return 1;
-  return spec.n_rows == 0 ? 2 : 3;
+  const std::size_t of_one = spec.vector != nullptr ? 1 : 2;
+  return spec.n_rows == 0 ? of_one : of_one + 1;
 }
 
 std::span<const std::byte> wanted_bytes(const TensorSpec& spec, const GgufTensor& tensor) {
@@ -105,7 +105,8 @@ class Loader {
 
   Result<void> vector(const TensorSpec& spec, const GgufTensor& tensor) {
     std::vector<float> values(spec.n_in);
-    kernels::dequantise_row(*tensor.type, tensor.bytes.data(), values.size(), values.data());
+    kernels::dequantise_row(*tensor.type, wanted_bytes(spec, tensor).data(), values.size(),
+                            values.data());
     std::byte* to = out_.vectors.data() + vectors_at_;
     vectors_at_ += vector_bytes(spec);
     SATCHEL_TRY(backend_.upload(to, std::as_bytes(std::span(values))));

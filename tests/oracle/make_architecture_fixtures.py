@@ -1,14 +1,14 @@
 """Writes tests/golden/model/arch_NAME.gguf and arch_NAME.txt: for each architecture a model of random weights,
 small enough to lie here, and its logits as transformers and llama.cpp (by llama-cpp-python) compute them.
 
-transformers gets the weights as the GGUF holds them (Q8_0 and F16, dequantised by the package gguf) and computes
+transformers gets the weights as the GGUF holds them (Q8_0, F16, MXFP4, dequantised by the package gguf) and computes
 in float32; keys and values are rounded to fp16, as an exact cache keeps them. llama.cpp gets a copy with the same
 values in F32, since it would round activations to 8 bits for Q8_0; it keeps keys and values in fp16 by itself.
 What a converter does on the way to a GGUF (names, pairs of rotated rows side by side, gains plus 1, experts
 stacked) stands in the table and in tensors_of().
 
 arch_NAME.txt: "tokens N id …", then "full F V" and F times: position, V logits of transformers; then "other F V"
-and the same of llama.cpp. The prompt is longer than windows and, where RoPE is scaled, than the original context.
+and the same of llama.cpp; for some "tokens N id …" of a second prompt and "greedy N id …" that follow it. The prompt is longer than windows and, where RoPE is scaled, than the original context.
 Where llama.cpp passes over a sliding window, only its positions within the window are stored.
 
     python3 tests/oracle/make_architecture_fixtures.py [NAME …]
@@ -30,7 +30,8 @@ import transformers
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/model"
 WIDTH, FFN, VOCABULARY, CONTEXT, WINDOW, ORIGINAL, EPSILON = 64, 64, 160, 128, 16, 32, 1e-5
 N_TOKENS, POSITIONS = 48, (0, 15, 16, 17, 33, 47)
-Q8_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "F16", "F32"))
+GREEDY = 200
+Q8_0, F16, F32, MXFP4 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "F16", "F32", "MXFP4"))
 
 
 @dataclasses.dataclass
@@ -44,8 +45,10 @@ class Row:
     base: float = 10_000.0  # of RoPE, in layers that see everything
     permuted: bool = False  # rows of q and k: pairs (i, i + 16) of transformers side by side
     gain: float = 0  # what the file adds to gains
+    transposed: bool = False  # experts: transformers holds them [in, out], gate and up side by side
     extra: Callable = lambda out: None  # metadata of its own
     other_until: int = N_TOKENS  # positions that llama.cpp computes alike
+    greedy_seed: int = 0  # of a prompt that GREEDY tokens go on, none of them nearly another; 0: none
 
 
 def rope(kind: str, base: float = 10_000.0, **more) -> dict:
@@ -95,6 +98,12 @@ def phi3(out: gguf.GGUFWriter) -> None:
     out.add_sliding_window(WINDOW)
 
 
+def gpt_oss(out: gguf.GGUFWriter) -> None:
+    yarn(out)
+    out.add_sliding_window(WINDOW)
+    experts(out, 5, 2, FFN)
+
+
 def mistral3(out: gguf.GGUFWriter) -> None:
     out.add_rope_scaling_type(gguf.RopeScalingType.YARN)
     out.add_rope_scaling_factor(2.0)
@@ -117,6 +126,9 @@ LOCAL = {"rope_type": "default", "rope_theta": 10_000.0}
 GEMMA3_ROPE = {"sliding_attention": LOCAL,
                "full_attention": {"rope_type": "linear", "rope_theta": 1_000_000.0, "factor": 8.0}}
 OLMO3_ROPE = {"sliding_attention": LOCAL, "full_attention": YARN["rope_parameters"]}
+# llama.cpp ends the ramp of YaRN at a whole pair, transformers where it falls: with this base at pair 1.9999.
+GPT_OSS_BASE = 453_000.0
+GPT_OSS = rope("yarn", GPT_OSS_BASE, factor=4.0, original_max_position_embeddings=ORIGINAL, truncate=False)
 UNPADDED = {"pad_token_id": None}
 SLIDING = {"sliding_window": WINDOW}
 TABLE = {
@@ -143,6 +155,8 @@ TABLE = {
                   **ONE_LANE, layers=6, ffn=32, base=1_000_000.0, gain=1, extra=gemma3),
     "phi3": Row("Phi3", "phi3", SLIDING | UNPADDED | LONGROPE | {"original_max_position_embeddings": ORIGINAL},
                 **ONE_LANE, extra=phi3, other_until=WINDOW),
+    "gpt_oss": Row("GptOss", "gpt-oss", SLIDING | GPT_OSS | {"num_local_experts": 5, "num_experts_per_tok": 2},
+                   base=GPT_OSS_BASE, extra=gpt_oss, transposed=True, greedy_seed=52),
     "granite": Row("Granite", "granite", GRANITE, **ONE_LANE, permuted=True, extra=granite),
     "granitemoe": Row("GraniteMoe", "granitemoe", GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
                       **ONE_LANE, ffn=32, permuted=True, extra=granite_moe),
@@ -157,7 +171,7 @@ NAMES = {  # of a layer: transformers -> GGUF
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
     "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "mlp.experts.down_proj": "ffn_down_exps",
     "block_sparse_moe.experts.down_proj": "ffn_down_exps", "post_feedforward_layernorm": "post_ffw_norm",
-    "pre_feedforward_layernorm": "ffn_norm"}
+    "pre_feedforward_layernorm": "ffn_norm", "self_attn.sinks": "attn_sinks", "mlp.router": "ffn_gate_inp"}
 ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
         "lm_head.weight": "output.weight"}
 
@@ -177,8 +191,10 @@ def tiny(row: Row):
 
 def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
     """The type that the file keeps a tensor in."""
-    if values.ndim == 1 or "ffn_gate_inp" in name:
+    if values.ndim == 1 or "ffn_gate_inp" in name or name.endswith(".bias"):
         return F32
+    if row.arch == "gpt-oss" and "_exps" in name:
+        return MXFP4
     return F16 if "attn_output" in name and row.layers == 2 else Q8_0
 
 
@@ -198,10 +214,12 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     _, _, layer, rest = name.split(".", 3)
     rest, kind = (rest.rsplit(".", 1) if rest.endswith((".weight", ".bias")) else (rest, "weight"))
     at = f"blk.{layer}."
+    if rest.endswith("_proj_bias"):
+        rest, kind = rest.removesuffix("_bias"), "bias"
     if rest.endswith("experts.gate_up_proj"):
-        gate, up = np.split(values, 2, axis=1)
-        return [(at + "ffn_gate_exps.weight", gate), (at + "ffn_up_exps.weight", up)]
-    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "olmo2"):
+        gate, up = (values[:, ::2], values[:, 1::2]) if row.transposed else np.split(values, 2, axis=1)
+        return [(f"{at}ffn_gate_exps.{kind}", gate), (f"{at}ffn_up_exps.{kind}", up)]
+    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "olmo2", "gpt-oss"):
         return [(at + "post_attention_norm.weight", values)]
     if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
         values = permute(values, row.heads[rest == "self_attn.k_proj"])
@@ -216,10 +234,12 @@ def fill(model, row: Row) -> list:
             values = (1 + 0.3 * rng.standard_normal(weight.shape)).astype(np.float32)
             weight.data = torch.from_numpy(values - row.gain if row.gain else values.copy())
         else:
-            size = 0.3 if weight.ndim == 1 else weight.shape[-1] ** -0.5
-            values = (rng.standard_normal(weight.shape) * size).astype(np.float32)
+            is_turned = row.transposed and weight.ndim == 3  # the file's order is made first
+            shape = weight.mT.shape if is_turned else weight.shape
+            size = 2.0 if "sinks" in name else 0.3 if weight.ndim == 1 or "bias" in name else shape[-1] ** -0.5
+            values = (rng.standard_normal(shape) * size).astype(np.float32)
             values = as_stored(values, kept(row, values, tensors_of(row, name, values)[0][0]))
-            weight.data = torch.from_numpy(values.copy())
+            weight.data = torch.from_numpy((values.swapaxes(1, 2) if is_turned else values).copy())
         out += tensors_of(row, name, values)
     return out
 
@@ -297,6 +317,16 @@ def section(name: str, logits: np.ndarray, positions: list) -> list:
     return lines + [f"{at} " + " ".join(f"{v:.4f}" for v in logits[at].tolist()) for at in positions]
 
 
+def greedy(model, seed: int) -> list:
+    ids, said, closest = np.random.default_rng(seed).integers(0, VOCABULARY, N_TOKENS // 2).tolist(), [], np.inf
+    for _ in range(GREEDY):
+        top = torch.topk(model(torch.tensor([ids + said])).logits[0, -1], 2)
+        closest = min(closest, float(top.values[0] - top.values[1]))
+        said.append(int(top.indices[0]))
+    print(f"greedy: {len(set(said))} different tokens; the closest choice by {closest:.4f}")
+    return [f"tokens {len(ids)}", " ".join(map(str, ids)), f"greedy {GREEDY}", " ".join(map(str, said))]
+
+
 @torch.no_grad()
 def make(name: str, row: Row) -> None:
     model = tiny(row)
@@ -315,6 +345,8 @@ def make(name: str, row: Row) -> None:
     apart = [float(np.abs(logits[at] - other[at]).max()) for at in range(N_TOKENS)]
     lines = [f"tokens {len(ids)}", " ".join(map(str, ids))]
     lines += section("full", logits, list(POSITIONS)) + section("other", other, positions)
+    if row.greedy_seed:
+        lines += greedy(model, row.greedy_seed)
     (OUT / f"arch_{name}.txt").write_text("\n".join(lines) + "\n")
     print(f"{name}: {path.stat().st_size} bytes; largest |logit| {np.abs(logits).max():.2f}; "
           f"implementations apart by {max(apart[:row.other_until]):.5f}, all positions {max(apart):.5f}", flush=True)

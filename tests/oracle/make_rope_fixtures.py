@@ -18,6 +18,9 @@ CASES = {  # name: head_dim, context, seq_len, RoPE
     "yarn_options": (128, 131072, None, dict(
         rope_type="yarn", rope_theta=500_000.0, factor=8.0, original_max_position_embeddings=8192, beta_fast=16.0, beta_slow=2.0,
         attention_factor=1.5)),
+    "yarn_between_pairs": (64, 131072, None, dict(  # of gpt-oss
+        rope_type="yarn", rope_theta=150_000.0, factor=32.0, original_max_position_embeddings=4096, beta_fast=32.0, beta_slow=1.0,
+        truncate=False)),
     "yarn_mscale": (64, 65536, None, dict(
         rope_type="yarn", rope_theta=10_000.0, factor=16.0, original_max_position_embeddings=4096, mscale=1.0, mscale_all_dim=0.5)),
     "longrope_long": (96, 131072, 131072, dict(

@@ -43,6 +43,7 @@ void AttentionPart::spec(std::vector<TensorSpec>& specs) {
   specs.push_back(matrix("attn_output.weight", config_.width, sizes().q_width(), out_));
   specs.push_back(vector("attn_output.bias", config_.width, out_bias_));
   specs.back().is_optional = true;
+  if (!sizes().attention.sink_logits.empty()) specs.push_back(known(kSinksTensor));
 }
 
 Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project what,

@@ -7,7 +7,9 @@ namespace satchel::runtime {
 using Projection = kernels::Backend::Projection;
 
 void FeedForwardPart::spec(std::vector<TensorSpec>& specs) {
-  spec_of_norms("ffn_norm.weight", "post_ffw_norm.weight", specs);
+  spec_of_norms(
+      style_.ffn_norm_is_post_attention ? "post_attention_norm.weight" : "ffn_norm.weight",
+      "post_ffw_norm.weight", specs);
   return sizes().n_experts == 0 ? spec_of_glu(specs) : spec_of_moe(specs);
 }
 
@@ -28,14 +30,23 @@ void FeedForwardPart::spec_of_moe(std::vector<TensorSpec>& specs) {
   const std::size_t width = config_.width, ffn = sizes().ffn_width, n = sizes().n_experts;
   experts_.resize(n);
   specs.push_back(matrix("ffn_gate_inp.weight", n, width, router_));
+  specs.push_back(vector("ffn_gate_inp.bias", n, router_bias_));
+  specs.back().is_optional = true;
   const auto one = [&](std::size_t i, const char* name, std::size_t n_out, std::size_t n_in,
                        const kernels::Weight*& to) {
     specs.push_back(part_of(matrix(name, n_out, n_in, to), i * n_out, n * n_out));
+  };
+  const auto bias = [&](std::size_t i, const char* name, std::size_t n_out, const float*& to) {
+    specs.push_back(part_of(vector(name, n_out, to), i, n));
+    specs.back().is_optional = true;
   };
   for (std::size_t i = 0; i < n; ++i) {
     one(i, "ffn_gate_exps.weight", ffn, width, experts_[i].gate);
     one(i, "ffn_up_exps.weight", ffn, width, experts_[i].up);
     one(i, "ffn_down_exps.weight", width, ffn, experts_[i].down);
+    bias(i, "ffn_gate_exps.bias", ffn, experts_[i].gate_bias);
+    bias(i, "ffn_up_exps.bias", ffn, experts_[i].up_bias);
+    bias(i, "ffn_down_exps.bias", width, experts_[i].down_bias);
   }
 }
 
@@ -76,6 +87,7 @@ Result<void> FeedForwardPart::add_experts(const LayerStep& step, float* x,
   if (chosen.size() < n_chosen) chosen.resize(n_chosen);
   return backend_.moe({.gain = gain_before_,
                        .router = router_,
+                       .router_bias = router_bias_,
                        .experts = experts_,
                        .n_used = sizes().n_experts_used,
                        .factor = config_.residual_scale,

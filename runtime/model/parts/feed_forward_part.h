@@ -27,6 +27,7 @@ class FeedForwardPart : public LayerPart {
 
   kernels::Backend::Expert glu_;                   // gate, up [ffn_width, width], down
   const kernels::Weight* router_ = nullptr;        // [n_experts, width]
+  const float* router_bias_ = nullptr;             // [n_experts]; null: none
   std::vector<kernels::Backend::Expert> experts_;  // none: gated_
 };
 

@@ -18,6 +18,10 @@ TensorSpec LayerPart::vector(const char* name, std::size_t n, const float*& to) 
   return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
 }
 
+TensorSpec LayerPart::known(const char* name) const {
+  return {.name = full_name(layer_, name)};
+}
+
 TensorSpec LayerPart::part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows) {
   spec.first_row = first_row;
   spec.n_rows = n_rows;

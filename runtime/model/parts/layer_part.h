@@ -9,8 +9,8 @@
 
 namespace satchel::runtime {
 
-// How the layers of an architecture are built. Biases of attention are there where the file has
-// them.
+// How the layers of an architecture are built. Biases of attention and of experts are there where
+// the file has them.
 struct BlockStyle {
   enum class QkNorm {
     none,
@@ -19,10 +19,15 @@ struct BlockStyle {
   };
   bool has_norms_before = true;   // attn_norm, ffn_norm
   bool has_norms_behind = false;  // post_attention_norm, post_ffw_norm
+  // The norm before the feed-forward is called post_attention_norm instead of ffn_norm.
+  bool ffn_norm_is_post_attention = false;
   QkNorm qk_norm = QkNorm::none;
   bool is_fused = false;  // attn_qkv holds queries, keys and values, ffn_up holds gate and up
   kernels::Activation activation = kernels::Activation::silu;
 };
+
+// Of a layer whose LayerShape has sink logits: the config has read it.
+inline constexpr const char* kSinksTensor = "attn_sinks.weight";
 
 class LayerPart {
  public:
@@ -36,6 +41,8 @@ class LayerPart {
   TensorSpec matrix(const char* name, std::size_t n_out, std::size_t n_in,
                     const kernels::Weight*& to) const;
   TensorSpec vector(const char* name, std::size_t n, const float*& to) const;
+  // One that has its place in the config.
+  TensorSpec known(const char* name) const;
   // The rows from first_row on of a tensor that has n_rows.
   static TensorSpec part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows);
   void spec_of_norms(const char* before, const char* behind, std::vector<TensorSpec>& specs);

@@ -24,7 +24,7 @@ constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 constexpr const char* kNames[] = {"llama",        "mistral", "mixtral", "mistral3", "smollm3",
                                   "smollm3_yarn", "qwen2",   "qwen3",   "qwen3moe", "gemma",
                                   "gemma2",       "gemma3",  "phi3",    "granite",  "granitemoe",
-                                  "olmo2",        "olmo3"};
+                                  "olmo2",        "olmo3",   "gpt_oss"};
 
 // POSITIONS of tests/oracle/make_architecture_fixtures.py.
 constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};
@@ -107,6 +107,60 @@ INSTANTIATE_TEST_SUITE_P(Tiny, EveryArchitecture,
                            return std::string(std::get<0>(row.param)) + "_" +
                                   std::get<1>(row.param);
                          });
+
+// Sinks, windows of every other layer, and experts, however a prompt is cut.
+TEST(GptOss, gives_the_same_logits_for_any_chunks_and_any_parts) {
+  const std::vector<std::int32_t> ids = random_ids(100, 160, 8);
+  for (const char* backend : {"reference", "cpu"}) {
+    std::vector<std::vector<float>> logits;
+    for (const std::size_t chunk : {256u, 64u, 16u}) {
+      TestModel model = open_tiny("gpt_oss", backend, chunk);
+      const auto cache = model.cache("full", 128);
+      model.read(*cache, ids);
+      logits.push_back(model.decode(*cache, 3));
+      EXPECT_LE(largest_difference(logits.back(), logits[0]), kTransformers)
+          << backend << ", chunks of " << chunk;
+    }
+    TestModel model = open_tiny("gpt_oss", backend);
+    for (const std::size_t n : {1u, 7u, 64u}) {
+      const auto cache = model.cache("full", 128);
+      for (std::size_t i = 0; i < ids.size(); i += n)
+        model.read(*cache, Ids(ids).subspan(i, std::min(n, ids.size() - i)));
+      EXPECT_LE(largest_difference(model.decode(*cache, 3), logits[0]), kTransformers)
+          << backend << ", parts of " << n;
+    }
+  }
+}
+
+TEST(GptOss, says_the_same_200_tokens_as_transformers) {
+  const ModelFixture golden = read_model_fixtures("arch_gpt_oss.txt").at(1);
+  ASSERT_EQ(golden.greedy.size(), 200u);
+  for (const char* backend : {"reference", "cpu"}) {
+    TestModel model = open_tiny("gpt_oss", backend);
+    const auto cache = model.cache("full", golden.tokens.size() + golden.greedy.size());
+    std::vector<std::int32_t> said = {
+        static_cast<std::int32_t>(top_of(model.read(*cache, golden.tokens)))};
+    while (said.size() < golden.greedy.size())
+      said.push_back(static_cast<std::int32_t>(top_of(model.decode(*cache, said.back()))));
+    EXPECT_EQ(said, golden.greedy) << backend;
+  }
+}
+
+// Scorers and mergers that use the lse of attention, or add up one of their own.
+TEST(GptOss, is_compressed_alike_on_both_backends) {
+  const std::vector<std::int32_t> ids = random_ids(300, 160, 3);
+  for (const char* recipe : {"h2o", "keyformer", "compactor", "satchel", "satchel-refit"}) {
+    std::vector<std::vector<float>> logits;
+    for (const char* backend : {"reference", "cpu"}) {
+      TestModel model = open_tiny("gpt_oss", backend);
+      const auto cache = model.cache(recipe, 400);
+      model.read(*cache, ids);
+      for (std::size_t i = 0; i < 3; ++i) logits.push_back(model.decode(*cache, ids[i]));
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_LE(largest_difference(logits[i], logits[i + 3]), 0.1) << recipe;
+  }
+}
 
 TEST(Ministral3, is_read_within_the_context_in_which_positions_do_not_lengthen_queries) {
   EXPECT_EQ(open_tiny("mistral3", "reference").config().context, 64u);

@@ -40,16 +40,18 @@ std::map<std::string, Golden> read_golden() {
 }
 
 // A model of two heads, no weights but a table of 8 tokens.
-GgufWriter metadata(std::uint32_t head_dim, std::uint32_t context, float base) {
+GgufWriter metadata(std::uint32_t head_dim, std::uint32_t context, float base,
+                    const std::string& architecture = "llama") {
   GgufWriter out;
-  out.add_string("general.architecture", "llama")
-      .add_u32("llama.block_count", 1)
-      .add_u32("llama.embedding_length", 2 * head_dim)
-      .add_u32("llama.feed_forward_length", 64)
-      .add_u32("llama.context_length", context)
-      .add_u32("llama.attention.head_count", 2)
-      .add_f32("llama.attention.layer_norm_rms_epsilon", 1e-6f)
-      .add_f32("llama.rope.freq_base", base);
+  const std::string of = architecture + ".";
+  out.add_string("general.architecture", architecture)
+      .add_u32(of + "block_count", 1)
+      .add_u32(of + "embedding_length", 2 * head_dim)
+      .add_u32(of + "feed_forward_length", 64)
+      .add_u32(of + "context_length", context)
+      .add_u32(of + "attention.head_count", 2)
+      .add_f32(of + "attention.layer_norm_rms_epsilon", 1e-6f)
+      .add_f32(of + "rope.freq_base", base);
   out.add_tensor("token_embd.weight", {2 * head_dim, 8},
                  std::vector<float>(std::size_t{16} * head_dim));
   return out;
@@ -62,11 +64,21 @@ Result<ModelConfig> config_of(const GgufWriter& writer) {
   return ModelConfig::from(*file);
 }
 
-GgufWriter yarn(GgufWriter of, float factor, std::uint32_t original) {
-  of.add_string("llama.rope.scaling.type", "yarn")
-      .add_f32("llama.rope.scaling.factor", factor)
-      .add_u32("llama.rope.scaling.original_context_length", original);
-  return of;
+GgufWriter yarn(GgufWriter out, float factor, std::uint32_t original,
+                const std::string& architecture = "llama") {
+  const std::string of = architecture + ".rope.scaling.";
+  out.add_string(of + "type", "yarn")
+      .add_f32(of + "factor", factor)
+      .add_u32(of + "original_context_length", original);
+  return out;
+}
+
+// A layer without experts, which the architecture does not ask for.
+GgufWriter gpt_oss(std::vector<float> sink_logits) {
+  GgufWriter out = metadata(64, 131072, 150'000, "gpt-oss");
+  out.add_u32("gpt-oss.attention.sliding_window", 128);
+  out.add_tensor("blk.0.attn_sinks.weight", {sink_logits.size()}, sink_logits);
+  return yarn(out, 32, 4096, "gpt-oss");
 }
 
 GgufWriter longrope(std::uint32_t context) {
@@ -93,6 +105,7 @@ GgufWriter file_of(const std::string& name) {
         .add_f32("llama.rope.scaling.yarn_beta_fast", 16)
         .add_f32("llama.rope.scaling.yarn_beta_slow", 2)
         .add_f32("llama.rope.scaling.yarn_attn_factor", 1.5f);
+  if (name == "yarn_between_pairs") return gpt_oss({0, 0});
   if (name == "yarn_mscale")
     return yarn(metadata(64, 65536, 10'000), 16, 4096)
         .add_f32("llama.rope.scaling.yarn_log_multiplier", 0.5f);
@@ -101,7 +114,7 @@ GgufWriter file_of(const std::string& name) {
 
 TEST(RopeScaling, frequencies_and_amplitudes_are_those_of_transformers) {
   const auto all = read_golden();
-  ASSERT_EQ(all.size(), 6u);
+  ASSERT_EQ(all.size(), 7u);
   for (const auto& [name, golden] : all) {
     const auto config = config_of(file_of(name));
     ASSERT_TRUE(config.ok()) << name << ": " << config.error().message;
@@ -114,6 +127,24 @@ TEST(RopeScaling, frequencies_and_amplitudes_are_those_of_transformers) {
     EXPECT_NEAR(std::sqrt(squared), golden.amplitude, 1e-6) << name;
     EXPECT_EQ(config->layers[0].rotated_scale, 1) << name;
   }
+}
+
+TEST(GptOss, sink_logits_are_one_finite_number_for_each_head) {
+  const auto config = config_of(gpt_oss({-1.5f, 2}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const kvcache::LayerShape& shape = config->layers[0].attention;
+  EXPECT_THAT(shape.sink_logits, testing::ElementsAre(-1.5f, 2));
+  EXPECT_EQ(shape.window, 128u);
+  EXPECT_THAT(shape.lse_of_no_key(2), testing::ElementsAre(-1.5f, 2, -1.5f, 2));
+  for (const std::vector<float>& wrong : {std::vector<float>{1}, {1, 2, 3}, {1, NAN}}) {
+    const auto refused = config_of(gpt_oss(wrong));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.error().message, HasSubstr("blk.0.attn_sinks.weight"));
+  }
+  const auto without =
+      config_of(yarn(metadata(64, 131072, 150'000, "gpt-oss"), 32, 4096, "gpt-oss"));
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message, HasSubstr("blk.0.attn_sinks.weight"));
 }
 
 TEST(RopeScaling, where_a_part_of_a_head_turns_the_amplitude_belongs_to_that_part) {
