@@ -26,7 +26,7 @@ Grammar Grammar::behind(const AnswerOpening& opening) const {
     const StepList::At thoughts = steps.until(opening.think_end, spaces(steps, kSpacesMax, answer));
     begin = opening.is_thinking
                 ? thoughts
-                : steps.fork(answer,
+                : steps.fork(steps.text(opening.answer_begin, answer),
                              spaces(steps, kSpacesMax, steps.text(opening.think_begin, thoughts)));
   }
   if (opening.drops_space) begin = steps.fork(begin, steps.byte(' ', ' ', begin));

@@ -30,6 +30,7 @@ struct GrammarStep {
 // Where an answer's text begins: behind thoughts, or what may be said before it.
 struct AnswerOpening {
   std::string think_begin = {}, think_end = {};  // the marks; "": the model has no thoughts
+  std::string answer_begin = {};                 // that of an answer without thoughts; "": none
   bool is_thinking = false;                      // they have begun already
   bool drops_space = false;                      // the first space is not shown (SentencePiece's)
 };

@@ -18,9 +18,7 @@ std::shared_ptr<const TokenTrie> token_trie_of(const Tokenizer& tokenizer,
     else
       tokenizer.append_piece(token, texts[i]);
     // AnswerReader reads the marks in either form, too.
-    const bool is_mark =
-        spelling == chat_template.think_begin() || spelling == chat_template.think_end();
-    if (texts[i].empty() && is_mark) texts[i] = spelling;
+    if (texts[i].empty() && chat_template.is_in_mark(spelling)) texts[i] = spelling;
   }
   return std::make_shared<TokenTrie>(texts, std::move(ends));
 }
@@ -28,10 +26,12 @@ std::shared_ptr<const TokenTrie> token_trie_of(const Tokenizer& tokenizer,
 AnswerOpening opening_of(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                          Thinking thinking) {
   const bool is_thinking = chat_template.opens_thinking(thinking);
-  const bool may_think =
-      is_thinking || (chat_template.has_thinking_switch() && thinking != Thinking::off);
+  const std::string answer_begin(chat_template.answer_begin());
+  const bool may_think = is_thinking || !answer_begin.empty() ||
+                         (chat_template.has_thinking_switch() && thinking != Thinking::off);
   return {.think_begin = may_think ? std::string(chat_template.think_begin()) : "",
           .think_end = may_think ? std::string(chat_template.think_end()) : "",
+          .answer_begin = answer_begin,
           .is_thinking = is_thinking,
           .drops_space = tokenizer.adds_space_prefix()};
 }

@@ -20,8 +20,10 @@ std::size_t begun(std::string_view text, std::string_view mark) {
 AnswerReader::AnswerReader(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                            bool opened)
     : tokenizer_(&tokenizer),
+      template_(&chat_template),
       begin_(chat_template.think_begin()),
       end_(chat_template.think_end()),
+      answer_(chat_template.answer_begin()),
       decoder_(tokenizer),
       state_(opened ? State::thinking : State::beginning) {}
 
@@ -29,7 +31,7 @@ AnswerReader::Said AnswerReader::push(TokenId token) {
   std::string text = decoder_.push(token);
   const std::string_view spelling = tokenizer_->spelling(token);
   // Files list marks as text or as control tokens; the latter decode to nothing.
-  if (text.empty() && state_ != State::answering && (spelling == begin_ || spelling == end_)) {
+  if (text.empty() && state_ != State::answering && template_->is_in_mark(spelling)) {
     text = decoder_.finish();
     text += spelling;
   }
@@ -73,7 +75,13 @@ bool AnswerReader::leave_beginning() {
   const std::size_t first = held_.find_first_not_of(kSpace);
   if (first == std::string::npos) return false;
   const std::string_view said = std::string_view(held_).substr(first);
-  if (said.size() < begin_.size() && begin_.starts_with(said)) return false;
+  for (const std::string_view mark : {begin_, answer_})
+    if (said.size() < mark.size() && mark.starts_with(said)) return false;
+  if (!answer_.empty() && said.starts_with(answer_)) {
+    held_.erase(0, first + answer_.size());
+    state_ = State::after_thoughts;
+    return true;
+  }
   if (!said.starts_with(begin_)) {
     state_ = State::answering;
     return true;

@@ -1,7 +1,10 @@
 // AnswerReader: separates the thinking of a streamed answer from its text, token by token.
 //   rule    an answer may begin, after white space, with thoughts between the template's marks, or
-//           inside them if the head has opened them. The rest is the answer. Marks and white space
-//           next to them are dropped. A mark may be one token or several.
+//           inside them if the head has opened them; or with the mark of an answer without
+//           thoughts. The rest is the answer. Marks and white space next to them are dropped. A
+//           mark may be one token or several.
+//   limits  gpt-oss: an analysis in several messages, and a commentary, are thoughts with the marks
+//           between them
 //   text    whole characters only, as from StreamDecoder
 //   counts  a mark's tokens count as thoughts. Tokens that may begin a mark are counted as
 //           undecided until that is known.
@@ -44,7 +47,8 @@ class AnswerReader {
   void drop_leading_space();
 
   const Tokenizer* tokenizer_;
-  std::string_view begin_, end_;  // the marks
+  const ChatTemplate* template_;
+  std::string_view begin_, end_, answer_;  // the marks; answer_ "": none
   StreamDecoder decoder_;
   State state_;
   std::string held_;         // text that may belong to a mark or its white space

@@ -196,6 +196,16 @@ std::string_view ChatTemplate::think_end() const {
   return format_->think_end;
 }
 
+std::string_view ChatTemplate::answer_begin() const {
+  return format_->marks_answers ? format_->answer_before : std::string_view();
+}
+
+bool ChatTemplate::is_in_mark(std::string_view spelling) const {
+  if (!format_->marks_answers) return spelling == think_begin() || spelling == think_end();
+  const auto has = [&](std::string_view mark) { return mark.find(spelling) != mark.npos; };
+  return !spelling.empty() && (has(think_begin()) || has(think_end()));
+}
+
 bool ChatTemplate::opens_thinking(Thinking thinking) const {
   return opens_thinking_ && thinking != Thinking::off;
 }
@@ -215,6 +225,7 @@ Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
   // SmolLM3 puts its own text in the place of an empty one.
   if (text.empty() && !format_->preamble.empty()) text = default_system(thinking);
   if (format_->trims_system_end) text = without_trailing_space(text);
+  writer.literal(format_->opening);
   const std::string_view before = preamble(thinking);
   if (!format_->system_in_first_turn && !(text.empty() && before.empty()))
     writer.literal(format_->system_before).text(before).text(text).literal(format_->system_after);

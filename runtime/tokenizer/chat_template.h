@@ -58,6 +58,11 @@ class ChatTemplate {
   // The marks around the thoughts at the beginning of an answer.
   std::string_view think_begin() const;
   std::string_view think_end() const;
+  // The mark at the beginning of an answer without thoughts; "": none.
+  std::string_view answer_begin() const;
+  // Whether a token with this spelling is one of these marks, or of the tokens that a mark consists
+  // of. Such tokens may be control tokens, which otherwise say nothing.
+  bool is_in_mark(std::string_view spelling) const;
   // Whether assistant_head() opens the thoughts, so that an answer starts inside them.
   bool opens_thinking(Thinking thinking) const;
 

@@ -14,9 +14,19 @@ namespace satchel::runtime {
 namespace {
 
 // Names under which models end an answer, beside eos and eot of the file.
-constexpr std::array<std::string_view, 10> kTurnEnds = {
-    "<|im_end|>", "<|eot_id|>",    "<|eom_id|>",      "<end_of_turn>",   "<|end|>",
-    "<|EOT|>",    "<|endoftext|>", "<|end_of_text|>", "<|end_of_turn|>", "<｜end▁of▁sentence｜>"};
+constexpr std::array<std::string_view, 12> kTurnEnds = {"<|im_end|>",
+                                                        "<|eot_id|>",
+                                                        "<|eom_id|>",
+                                                        "<end_of_turn>",
+                                                        "<|EOT|>",
+                                                        "<|endoftext|>",
+                                                        "<|end_of_text|>",
+                                                        "<|end_of_turn|>",
+                                                        "<|return|>",
+                                                        "<|call|>",
+                                                        "<｜end▁of▁sentence｜>",
+                                                        "<|end|>"};
+constexpr std::string_view kMessageEnd = "<|end|>", kChannel = "<|channel|>";
 
 void append_sentencepiece(std::string_view piece, PieceType type, std::string& out) {
   if (type == PieceType::byte) {  // <0xAB>
@@ -93,6 +103,8 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, std::uint64_t hash)
     if (end) turn_ends_.push_back(*end);
   for (const std::string_view name : kTurnEnds)
     if (const auto token = control_.find(name)) turn_ends_.push_back(*token);
+  // gpt-oss: a message ends, among several of an answer. Some files call it the end of a turn.
+  if (control_.find(kChannel)) std::erase(turn_ends_, control_.find(kMessageEnd));
   std::sort(turn_ends_.begin(), turn_ends_.end());
 }
 Tokenizer::~Tokenizer() = default;

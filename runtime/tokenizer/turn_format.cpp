@@ -185,6 +185,24 @@ constexpr TurnFormat kFormats[] = {
      .after_end = "\n",
      .writes_bos = true,
      .begins_in_text = true},
+    // gpt-oss, without the line that says today's date. A model ends an answer by <|return|>; what
+    // is kept ends by <|end|>, as in the template. That drops earlier turns' thoughts, here they
+    // are as they were.
+    {.name = "harmony",
+     .system_before = "<|start|>developer<|message|># Instructions\n\n",
+     .system_after = "\n\n<|end|>",
+     .user_before = "<|start|>user<|message|>",
+     .user_after = "<|end|>",
+     .head = "<|start|>assistant",
+     .answer_before = "<|channel|>final<|message|>",
+     .end = "<|end|>",
+     .needs = {"<|start|>", "<|message|>", "<|channel|>", "<|end|>"},
+     .think_begin = "<|channel|>analysis<|message|>",
+     .think_end = "<|end|><|start|>assistant<|channel|>final<|message|>",
+     .opening = "<|start|>system<|message|>You are ChatGPT, a large language model trained by "
+                "OpenAI.\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: "
+                "analysis, commentary, final. Channel must be included for every message.<|end|>",
+     .marks_answers = true},
     // No template: a base model goes on with what was written.
     {.name = "plain", .closes_answers = false},
 };

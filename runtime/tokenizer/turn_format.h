@@ -46,6 +46,9 @@ struct TurnFormat {
   bool answers_have_no_think = false;   // also after the head of a given answer
   // Before any system text, even an empty one; with thinking and without.
   std::string_view preamble = {}, preamble_no_think = {};
+  std::string_view opening = {};  // a turn of the template's own, before the system turn
+  // An answer without thoughts begins with answer_before, which the model writes itself.
+  bool marks_answers = false;
 };
 
 // The known formats, in the order in which they are offered.

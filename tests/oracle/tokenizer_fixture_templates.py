@@ -192,4 +192,18 @@ TEMPLATES += [  # tools left out
               "{% if not loop.last %}{{ '<|assistant|>\n'  + message['content'] + eos_token + '\n' }}{% else %}{{ '<|assistant|>\n'  + "
               "message['content'] + eos_token }}{% endif %}{% endif %}{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
               "{% endfor %}"},
+    {"name": "harmony",  # gpt-oss, without tools, thoughts and its line of today's date
+     "jinja": "{{- \"<|start|>system<|message|>\" }}\n{{- \"You are ChatGPT, a large language model trained by OpenAI.\\n\" }}\n"
+              "{{- \"Knowledge cutoff: 2024-06\\n\\n\" }}\n{%- if reasoning_effort is not defined %}\n    {%- set reasoning_effort = \"medium\" %}\n"
+              "{%- endif %}\n{{- \"Reasoning: \" + reasoning_effort + \"\\n\\n\" }}\n{{- \"# Valid channels: analysis, commentary, final. Channel "
+              "must be included for every message.\" }}\n{{- \"<|end|>\" }}\n{%- if messages[0].role == \"developer\" or messages[0].role == "
+              "\"system\" %}\n    {%- set developer_message = messages[0].content %}\n    {%- set loop_messages = messages[1:] %}\n{%- else %}\n"
+              "    {%- set developer_message = \"\" %}\n    {%- set loop_messages = messages %}\n{%- endif %}\n{%- if developer_message %}\n"
+              "    {{- \"<|start|>developer<|message|>\" }}\n    {{- \"# Instructions\\n\\n\" }}\n    {{- developer_message }}\n"
+              "    {{- \"\\n\\n\" }}\n    {{- \"<|end|>\" }}\n{%- endif %}\n{%- for message in loop_messages -%}\n"
+              "    {%- if message.role == 'assistant' -%}\n        {%- if loop.last and not add_generation_prompt %}\n"
+              "            {{- \"<|start|>assistant<|channel|>final<|message|>\" + message.content + \"<|return|>\" }}\n        {%- else %}\n"
+              "            {{- \"<|start|>assistant<|channel|>final<|message|>\" + message.content + \"<|end|>\" }}\n        {%- endif %}\n"
+              "    {%- elif message.role == 'user' -%}\n        {{- \"<|start|>user<|message|>\" + message.content + \"<|end|>\" }}\n"
+              "    {%- endif -%}\n{%- endfor -%}\n{%- if add_generation_prompt -%}\n<|start|>assistant\n{%- endif -%}"},
 ]

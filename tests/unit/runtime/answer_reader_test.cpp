@@ -95,5 +95,41 @@ TEST(AnswerReader, holds_back_only_what_may_be_a_mark) {
   EXPECT_TRUE(reader.is_thinking());
 }
 
+// gpt-oss: marks of several tokens, most of them control tokens.
+class HarmonyReader : public testing::Test {
+ protected:
+  Heard heard(std::string_view said) {
+    const auto tokenizer = make_tokenizer(byte_vocabulary(
+        {"<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>", "<|call|>"}));
+    const auto harmony = ChatTemplate::named("harmony");
+    AnswerReader reader(*tokenizer, *harmony, false);
+    Heard all;
+    const auto add = [&all](const AnswerReader::Said& part) {
+      all.thought += part.thought;
+      all.answer += part.answer;
+    };
+    for (const TokenId token : ids(*tokenizer, said, SpecialText::parse)) add(reader.push(token));
+    add(reader.finish());
+    return all;
+  }
+};
+
+TEST_F(HarmonyReader, takes_the_analysis_for_thoughts_and_what_is_final_for_the_answer) {
+  const Heard both = heard(
+      "<|channel|>analysis<|message|>Hm, <3.<|end|><|start|>assistant<|channel|>final<|message|>"
+      "Yes.");
+  EXPECT_EQ(both.thought, "Hm, <3.");
+  EXPECT_EQ(both.answer, "Yes.");
+  const Heard only = heard("<|channel|>final<|message|>Yes, <|x|>.");
+  EXPECT_EQ(only.thought, "");
+  EXPECT_EQ(only.answer, "Yes, <|x|>.");
+}
+
+TEST_F(HarmonyReader, shows_what_has_no_mark_and_what_has_no_end) {
+  EXPECT_EQ(heard("Yes.").answer, "Yes.");
+  EXPECT_EQ(heard("<|channel|>analysis<|message|>Hm").thought, "Hm");
+  EXPECT_EQ(heard("<|channel|>analysis<|message|>Hm").answer, "");
+}
+
 }  // namespace
 }  // namespace satchel::runtime

@@ -74,7 +74,10 @@ Vocabulary chat_vocabulary() {
                                   "<｜Assistant｜>",
                                   "<|start_of_role|>",
                                   "<|end_of_role|>",
-                                  "<|end_of_text|>"});
+                                  "<|end_of_text|>",
+                                  "<|start|>",
+                                  "<|message|>",
+                                  "<|channel|>"});
   v.bos = 256;
   v.eos = 257;
   return v;
@@ -118,7 +121,7 @@ TEST(ChatTemplate, turns_side_by_side_are_what_transformers_renders) {
   const auto tokenizer = make_tokenizer(chat_vocabulary());
   ASSERT_TRUE(tokenizer);
   const auto all = published();
-  ASSERT_GE(all.size(), 27u);
+  ASSERT_GE(all.size(), 28u);
   for (const Published& each : all) {
     const auto recognised = ChatTemplate::recognise(each.jinja);
     ASSERT_TRUE(recognised.ok()) << each.name << recognised.error().message;

@@ -208,6 +208,21 @@ TEST(Vocabulary, s_in_angle_brackets_is_a_tag_where_a_text_ends_otherwise) {
   EXPECT_EQ(ids(*tokenizer, "<s></s>"), (std::vector<TokenId>{260, 261}));
 }
 
+// gpt-oss thinks in one message and answers in the next.
+TEST(Vocabulary, the_end_of_a_message_ends_no_turn_where_messages_have_channels) {
+  Vocabulary v = bpe();
+  v.pieces.add({"<|end|>", "<|return|>", "<|call|>"});
+  v.types.insert(v.types.end(), 3, PieceType::control);
+  v.eot = 258;
+  EXPECT_TRUE(make_tokenizer(v)->ends_turn(258));
+  v.pieces.add({"<|channel|>"});
+  v.types.push_back(PieceType::control);
+  const auto tokenizer = make_tokenizer(v);
+  EXPECT_FALSE(tokenizer->ends_turn(258));
+  EXPECT_TRUE(tokenizer->ends_turn(259));
+  EXPECT_TRUE(tokenizer->ends_turn(260));
+}
+
 TEST(Vocabulary, turn_markers_are_control_tokens_whatever_the_file_says) {
   Vocabulary v = bpe();
   v.pieces.add({"<|EOT|>", "<end_of_turn>", "<｜User｜>", "<table>"});
