@@ -32,8 +32,8 @@ struct RefitArgs {
   const float* lse = nullptr;         // [n_queries] L'
   const float* lse_beside = nullptr;  // [n_queries] L; -infinity: nothing
   std::size_t n_queries = 0, head_dim = 0;
-  std::size_t hold_every =
-      0;  // queries hold_every - 1, 2 · hold_every - 1, … are held out; 0: none
+  // The last of so many queries is held out; 0: none is.
+  std::size_t hold_every = 0;
   float scale = 1, soft_cap = 0;              // as AttendArgs
   const Half* k = nullptr;                    // rows of head_dim
   Half* v = nullptr;                          // likewise; those of `tokens` may change

@@ -151,7 +151,8 @@ class LaneFit {
         double given = 0;
         for (std::size_t i = 0; i < n_; ++i) given += shares_[q][i] * counts[i] * values[c][i];
         error += square *
-                 (std::pow(wanted(q, c) - given / sum, 2) + std::pow((sum - 1) * wanted(q, c), 2));
+                 (std::pow(wanted(q, c) - given / std::max(double{RefitArgs::kLeastMass}, sum), 2) +
+                  std::pow((sum - 1) * wanted(q, c), 2));
       }
     }
     return error;

@@ -4,7 +4,7 @@
 // text will ask from, so nothing is read twice: one of position p goes to n + u, the span's end and
 // u of 0 … 511.
 //   params  queries  of a lane to which is fitted (512)
-//           held     beside them: the fit is dropped where it does not help them (64)
+//           held     beside them: the fit is dropped where it does not help them (an eighth of them)
 //           ridge    towards weight 1 and the old values (0.1)
 //           bound    of the logarithm of a weight (3)
 //   source  arXiv:2602.16284 (Attention Matching)
@@ -49,7 +49,9 @@ class RefitMerger final : public Merger {
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(n_queries_,
                        params.count("queries", {.fallback = 512, .min = 16, .max = 4096}));
-    SATCHEL_TRY_ASSIGN(n_held_, params.count("held", {.fallback = 64, .min = 0, .max = 1024}));
+    SATCHEL_TRY_ASSIGN(
+        n_held_,
+        params.count("held", {.fallback = n_queries_ / 8, .min = 0, .max = n_queries_ / 2}));
     SATCHEL_TRY_ASSIGN(ridge_, params.number("ridge", {.fallback = 0.1, .min = 1e-4, .max = 10}));
     SATCHEL_TRY_ASSIGN(bound_, params.number("bound", {.fallback = 3, .min = 0, .max = 10}));
     return {};
@@ -74,23 +76,24 @@ class RefitMerger final : public Merger {
     std::vector<float> weights(kept.size());
     const auto n_fixed = static_cast<std::size_t>(
         std::ranges::count_if(kept, [&](auto t) { return std::cmp_less(t, lane.n_sinks); }));
-    SATCHEL_TRY(backend.refit({.q = of.q,
-                               .out = work.out,
-                               .lse = work.lse,
-                               .lse_beside = of.lse,
-                               .n_queries = of.n(),
-                               .head_dim = lane.head_dim,
-                               .hold_every = n_held_ > 0 ? n_references() / n_held_ : 0,
-                               .scale = lane.layer->attention_scale,
-                               .soft_cap = lane.layer->soft_cap,
-                               .k = lane.k,
-                               .v = lane.v,
-                               .tokens = kept,
-                               .n_fixed = n_fixed,
-                               .ridge = static_cast<float>(ridge_),
-                               .bound = static_cast<float>(bound_),
-                               .weights = weights,
-                               .work = work.fit}));
+    SATCHEL_TRY(
+        backend.refit({.q = of.q,
+                       .out = work.out,
+                       .lse = work.lse,
+                       .lse_beside = of.lse,
+                       .n_queries = of.n(),
+                       .head_dim = lane.head_dim,
+                       .hold_every = n_held_ > 0 ? (n_references() + n_held_ - 1) / n_held_ : 0,
+                       .scale = lane.layer->attention_scale,
+                       .soft_cap = lane.layer->soft_cap,
+                       .k = lane.k,
+                       .v = lane.v,
+                       .tokens = kept,
+                       .n_fixed = n_fixed,
+                       .ridge = static_cast<float>(ridge_),
+                       .bound = static_cast<float>(bound_),
+                       .weights = weights,
+                       .work = work.fit}));
     for (std::size_t i = 0; i < kept.size(); ++i)
       lane.counts[static_cast<std::size_t>(kept[i])] = weights[i];
     return {};

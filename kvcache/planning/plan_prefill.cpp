@@ -218,8 +218,10 @@ void place_references(PrefillPlan& plan, const CacheView& cache, std::size_t n_k
   const std::size_t n = plan.n_references, head_dim = cache.layout.shape.head_dim_max();
   plan.reference_bytes = aligned_64(n * (head_dim + 1) * sizeof(float));
   plan.references_at = take(n_kv_heads * plan.reference_bytes);
-  plan.merge_work_at =
-      take(cache.layout.pipeline.merger().work_floats(plan.n_tokens(), head_dim) * sizeof(float));
+  // Where the indices of the layer's queries lie before.
+  plan.merge_work_at = take(std::max(
+      cache.layout.pipeline.merger().work_floats(plan.n_tokens(), head_dim) * sizeof(float),
+      n_kv_heads * n * sizeof(std::int32_t)));
 }
 
 void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_slots) {

@@ -39,7 +39,7 @@ Result<void> KeptReferences::take(const float* q, const float* lse, std::size_t 
                                                head * shape.n_group() + each->head));
     if (rows.empty()) continue;
     const auto at = static_cast<std::size_t>(begin - drawn_[head].begin());
-    // A workspace of the merger, which comes later, and of as many numbers at least.
+    // The workspace of the merger, which comes later.
     auto* indices = reinterpret_cast<std::int32_t*>(scratch_.at(scratch_.plan.merge_work_at)) +
                     head * scratch_.plan.n_references;
     SATCHEL_TRY(scratch_.cache.backend.upload(reinterpret_cast<std::byte*>(indices),

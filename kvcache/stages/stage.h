@@ -326,7 +326,7 @@ class Merger : public Stage {
   virtual bool fits_counts() const { return false; }
   // How many reference queries of a lane merge() wants at most.
   virtual std::size_t n_references() const { return 0; }
-  // Workspace for a lane of n_tokens with them, not less than what they take.
+  // Floats of workspace for a lane of n_tokens and head_dim.
   virtual std::size_t work_floats(std::size_t, std::size_t) const { return 0; }
   virtual Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const = 0;
 };

@@ -77,9 +77,9 @@ Error no_store() {
 
 // Over the chat that `open` gives.
 template <class Open>
-Result<void> give_session(satchel_model* model, const satchel_session_options& given,
-                          const satchel_listener& functions, satchel_resume_report* report,
-                          satchel_session** session, const Open& open) {
+Result<void> give_session(satchel_model* model, const satchel_listener& functions,
+                          satchel_resume_report* report, satchel_session** session,
+                          const Open& open) {
   Told told;
   Listener heard(functions);
   const runtime::ChatCall call{.stop = heard.stop().get_token(),
@@ -92,8 +92,6 @@ Result<void> give_session(satchel_model* model, const satchel_session_options& g
   out->told = told;
   SATCHEL_TRY_ASSIGN(const auto resumed, opened.resumed);
   if (resumed) give_resume(report, *resumed);
-  if (given.beyond == SATCHEL_BEYOND_GOES_ON)
-    SATCHEL_TRY(model->shared->service.go_on(opened.chat));
   *session = new satchel_session{out};
   return {};
 }
@@ -167,9 +165,12 @@ int32_t satchel_session_open(satchel_model* model, const char* name,
     SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
     runtime::ChatService& service = model->shared->service;
     SATCHEL_TRY_ASSIGN(const runtime::Chat chat, chat_named(service, name));
-    return give_session(
-        model, given, functions, report, session,
-        [&](const runtime::ChatCall& call) { return service.open(chat.id, reopen, call); });
+    const auto open = [&](const runtime::ChatCall& call) -> Result<runtime::OpenReport> {
+      SATCHEL_TRY_ASSIGN(runtime::OpenReport opened, service.open(chat.id, reopen, call));
+      if (given.beyond == SATCHEL_BEYOND_GOES_ON) SATCHEL_TRY(service.go_on(opened.chat));
+      return opened;
+    };
+    return give_session(model, functions, report, session, open);
   });
 }
 
@@ -196,15 +197,15 @@ int32_t satchel_snapshot_load(satchel_model* model, const void* bytes, size_t si
     if (bytes == nullptr) return missing("bytes");
     SATCHEL_TRY(clear(report));
     SATCHEL_TRY_ASSIGN(const satchel_session_options given, taken(options));
-    SATCHEL_TRY_ASSIGN(const runtime::OpenOptions reopen, reopening(given));
+    SATCHEL_TRY_ASSIGN(runtime::OpenOptions reopen, reopening(given));
     SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
     runtime::ChatService& service = model->shared->service;
     if (name != nullptr && service.store() == nullptr) return no_store();
-    return give_session(model, given, functions, report, session,
-                        [&](const runtime::ChatCall& call) {
-                          return service.open_bytes({static_cast<const char*>(bytes), size},
-                                                    name == nullptr ? "" : name, reopen, call);
-                        });
+    if (given.beyond == SATCHEL_BEYOND_GOES_ON) reopen.beyond = runtime::BeyondContext::episodes;
+    return give_session(model, functions, report, session, [&](const runtime::ChatCall& call) {
+      return service.open_bytes({static_cast<const char*>(bytes), size},
+                                name == nullptr ? "" : name, reopen, call);
+    });
   });
 }
 

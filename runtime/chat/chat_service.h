@@ -55,6 +55,7 @@ struct OpenOptions {
   std::optional<kvcache::Recipe> recipe = {};
   std::size_t limit_bytes = 0;  // 0: its own
   Thinking thinking = Thinking::automatic;
+  std::optional<BeyondContext> beyond = {};  // of open_bytes() alone
 };
 struct OpenReport {
   ChatHandle chat;

@@ -19,7 +19,7 @@ Result<std::string> ChatService::to_bytes(ChatHandle handle, const ChatCall& cal
 Result<OpenReport> ChatService::open_bytes(std::string_view bytes, std::string_view name,
                                            const OpenOptions& options, const ChatCall& call) {
   return run<OpenReport>(
-      ChatTask::open_chat, {}, call, [&](Running& running) -> Result<OpenReport> {
+      ChatTask::open_chat, options.instead_of, call, [&](Running& running) -> Result<OpenReport> {
         SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
         SATCHEL_TRY_ASSIGN(const auto reader,
                            ChatBytesReader::open(std::as_bytes(std::span(bytes))));
@@ -28,6 +28,7 @@ Result<OpenReport> ChatService::open_bytes(std::string_view bytes, std::string_v
         chat.set_memory(with_request(
             chat.memory(), {.limit_bytes = options.limit_bytes, .recipe = options.recipe}));
         SATCHEL_TRY(chat.set_thinking(options.thinking));
+        if (options.beyond) SATCHEL_TRY(chat.set_beyond(*options.beyond));
         DecodeGroup::Reader reads(answers_);
         SATCHEL_TRY_ASSIGN(ResumeReport report,
                            chat.resume_copy(at, *reader, clock_.wall_ms(), call.stop,

@@ -113,7 +113,8 @@ Result<ResumeReport> OpenChat::resume_copy(const Host& host, ChatBytesReader& by
   const auto& messages = bytes.copy().messages;
   const auto first = std::ranges::find(messages, Role::user, &StoredMessage::role);
   SATCHEL_TRY(enter(host, first == messages.end() ? "" : title_from(first->text), wall_ms));
-  Result<ResumeReport> report = session_->resume_copy(bytes.copy(), bytes, stop, progress);
+  const auto resume = [&] { return session_->resume_copy(bytes.copy(), bytes, stop, progress); };
+  Result<ResumeReport> report = caught<ResumeReport>(resume);
   // Why it did not come back is what counts.
   if (!report.ok()) (void)leave(host);
   return report;

@@ -3,8 +3,8 @@
 //   write   ChatBytesWriter writer; copy = session.copy_to(writer); bytes = writer.finish(copy)
 //   read    ChatBytesReader::open(bytes); session.resume_copy(reader->copy(), *reader, …)
 //   errors  CHAT_DAMAGED: not such bytes, or not as they were written; CHAT_VERSION: of a newer
-//           version. Readers are safe on any bytes, and take a few times their size of memory at
-//           most; xxh3 finds accidents, not attackers
+//           version. Readers are safe on any bytes, and take memory in proportion to their size;
+//           xxh3 finds accidents, not attackers
 #pragma once
 
 #include <cstddef>

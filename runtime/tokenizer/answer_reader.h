@@ -3,8 +3,9 @@
 //           inside them if the head has opened them; or with the mark of an answer without
 //           thoughts. The rest is the answer. Marks and white space next to them are dropped. A
 //           mark may be one token or several.
-//   limits  gpt-oss: an analysis in several messages, and a commentary, are thoughts with the marks
-//           between them
+//   limits  gpt-oss: an analysis in several messages, and a commentary after one, are thoughts with
+//           the marks between them; an answer that begins with a commentary (a tool's call) is
+//           shown with its marks
 //   text    whole characters only, as from StreamDecoder
 //   counts  a mark's tokens count as thoughts. Tokens that may begin a mark are counted as
 //           undecided until that is known.

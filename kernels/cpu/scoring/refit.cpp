@@ -1,5 +1,6 @@
 // The refit of a lane (contract/refit.h), in three passes over blocks of its tokens, so that no
-// memory grows with the lane but for the new values. Queries that are held out are the last rows.
+// memory grows with the lane but for the new values. A fit b of least |r - x b|² + λ |b|² is
+// xᵀ z with z = (x xᵀ + λ)⁻¹ r, a number for each query. Queries held out are the last rows.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -34,7 +35,8 @@ class LaneRefit {
     share_ = take(n_ * kBlock);
     gram_ = take(n_fit_ * n_fit_);
     inverses_ = take((n_fit_ + Factor::kBlock) * Factor::kBlock);
-    for (float** each : {&lse_, &weight_, &plain_mass_, &mass_, &by_}) *each = take(n_);
+    for (float** each : {&lse_, &weight_, &plain_mass_, &mass_, &weights_z_, &by_})
+      *each = take(n_);
     k_ = take(kBlock * d_);
     v_ = take(kBlock * d_);
     change_ = take(kBlock * d_);
@@ -156,7 +158,7 @@ class LaneRefit {
     return true;
   }
 
-  // Leaves w z in by_, the weights' change in the queries' terms.
+  // Leaves w z in weights_z_: the weights change by P · w z.
   bool fit_weights() {
     const std::size_t n_fixed = args_.n_fixed, n_tokens = args_.tokens.size();
     std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
@@ -168,11 +170,11 @@ class LaneRefit {
       add_held(n, plain_sums_);
       add_gram(std::clamp(n_fixed, first, first + n) - first, n);
     });
-    std::fill_n(by_, n_fit_, 0.0f);
+    std::fill_n(weights_z_, n_fit_, 0.0f);
     if (args_.bound <= 0 || n_fixed >= n_tokens) return true;
     for (std::size_t r = 0; r < n_fit_; ++r) z_[r] = weight_[r] * (1 - plain_mass_[r]);
     if (!solve(n_tokens - n_fixed, 1)) return false;
-    for (std::size_t r = 0; r < n_fit_; ++r) by_[r] = weight_[r] * z_[r];
+    for (std::size_t r = 0; r < n_fit_; ++r) weights_z_[r] = weight_[r] * z_[r];
     return true;
   }
 
@@ -196,13 +198,13 @@ class LaneRefit {
     });
   }
 
-  // The weights of a block's tokens, 1 + by_ · shares.
+  // The weights of a block's tokens.
   void make_weights(std::size_t first, std::size_t n) {
     float* const weights = args_.weights.data() + first;
     const float most = std::exp(args_.bound);
     for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
       std::fill(weights + begin, weights + end, 1.0f);
-      kernels_.dense({.a = by_,
+      kernels_.dense({.a = weights_z_,
                       .a_stride = n_fit_,
                       .b = share_ + begin,
                       .b_stride = kBlock,
@@ -216,7 +218,7 @@ class LaneRefit {
     });
   }
 
-  // Leaves the values' change in the queries' terms in z_.
+  // Leaves u z / m in z_: the values change by P B · u z / m.
   bool fit_values() {
     std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
     for_blocks([&](std::size_t first, std::size_t n) {
@@ -290,7 +292,8 @@ class LaneRefit {
     double error = 0;
     for (std::size_t r = n_fit_; r < n_; ++r)
       for (std::size_t c = 0; c < d_; ++c) {
-        const float given = sums[(r - n_fit_) * d_ + c] / mass[r], y = wanted(r, c);
+        const float given = sums[(r - n_fit_) * d_ + c] / std::max(RefitArgs::kLeastMass, mass[r]);
+        const float y = wanted(r, c);
         const float off = weight_[r] * (y - given), lost = weight_[r] * (mass[r] - 1) * y;
         error += static_cast<double>(off * off + lost * lost);
       }
@@ -307,10 +310,11 @@ class LaneRefit {
   float* z_;                             // [d, n_fit]
   float* share_;                         // [n, kBlock]
   float *gram_, *inverses_;              // [n_fit, n_fit]; of Factor
-  float *lse_, *weight_, *plain_mass_, *mass_, *by_;  // [n]
-  float *k_, *v_, *change_;                           // [kBlock, d]
-  Half* fresh_;                                       // [n_tokens, d]
-  float total_ = 0;                                   // finite if all new values are
+  float *lse_, *weight_, *plain_mass_, *mass_;  // [n] mass: of what stays, m, and before the fit
+  float *weights_z_, *by_;                      // [n] w z; u / m
+  float *k_, *v_, *change_;                     // [kBlock, d]
+  Half* fresh_;                                 // [n_tokens, d]
+  float total_ = 0;                             // finite if all new values are
 };
 
 }  // namespace

@@ -51,6 +51,14 @@ TEST(Refit, the_ridge_draws_to_weight_1_and_the_old_values) {
   EXPECT_NEAR(lane.value(0, 1), 4 / 1.1, 2e-3);
 }
 
+// Of 18 queries every ninth is held out.
+TEST(Refit, of_few_queries_few_are_held_out) {
+  MergedLane lane = twins();
+  for (int i = 0; i < 13; ++i) ask(lane, {{0.1f * static_cast<float>(i), 1}});
+  lane.merge("refit", R"({"queries": 16})");
+  EXPECT_GT(lane.counts[0], 1.8f);
+}
+
 TEST(Refit, weights_stay_within_the_bound) {
   MergedLane lane;
   lane.add({.k = {1}, .v = {1}});
