@@ -268,7 +268,7 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
   std::vector<float> q(kTokens * kDim);  // that do not look at the largest key
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = i % kDim < 4 ? 0 : i % 2 == 0 ? 0.01f : -0.01f;
   const std::vector<float> lse(kTokens);
-  std::vector<float> turned = q, work(ReferenceQueries::work_floats(kTokens, kDim));
+  std::vector<float> turned = q, work(merger->work_floats(kTokens, kDim));
   std::vector<std::int32_t> positions(kTokens);
   std::iota(positions.begin(), positions.end(), 0);
   const auto merge = [&] {
