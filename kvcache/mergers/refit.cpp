@@ -4,12 +4,12 @@
 // text will ask from, so nothing is read twice: one of position p goes to n + u, the span's end and
 // u of 0 … 511.
 //   params  queries  of a lane to which is fitted (512)
-//           held     beside them: the fit is dropped where it does not help them (an eighth of them)
+//           held     beside them: a fit that does not help them is dropped (an eighth of them)
 //           ridge    towards weight 1 and the old values (0.1)
 //           bound    of the logarithm of a weight (3)
 //   source  arXiv:2602.16284 (Attention Matching)
-//   differs its queries are made by a second reading or by the model itself; the sinks' weights stay
-//           1 here, and the tail has no part
+//   differs its queries are made by a second reading or by the model itself; here the sinks'
+//           weights stay 1, and the tail has no part
 #include <algorithm>
 #include <numeric>
 #include <span>

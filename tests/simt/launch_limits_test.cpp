@@ -182,7 +182,7 @@ TEST_F(LaunchLimits, splits_of_any_number_of_lanes_are_merged) {
   last.rows.n_tokens = last.rows.n_group = last.rows.n_heads = 1;
   of.set(items + kMany - 1, last);
   const RowsShape shape{.n_items = kMany, .n_rows_max = 1, .n_splits_max = 2, .head_dim = 8};
-  ASSERT_EQ(merge_splits(of.device->queue(), {.items = items}, shape), cudaSuccess);
+  ASSERT_EQ(merge_splits(of.device->queue(), {{.items = items}}, shape), cudaSuccess);
   EXPECT_NEAR(of.get(lse), std::log(3.0f), 1e-6) << "added to what was there: 0, of a weight of 1";
 }
 
@@ -206,7 +206,7 @@ TEST_F(LaunchLimits, rows_of_any_number_of_lanes_are_attended) {
   for (const std::size_t head_dim : {64u, 128u, 256u}) {
     const RowsShape shape{
         .n_items = kMany, .n_rows_max = 1, .n_splits_max = 1, .head_dim = head_dim};
-    ASSERT_EQ(attend_prefill(of.device->queue(), {.items = items}, shape), cudaSuccess);
+    ASSERT_EQ(attend_prefill(of.device->queue(), {{.items = items}}, shape), cudaSuccess);
     ASSERT_TRUE(of.device->finish().ok());
   }
 }

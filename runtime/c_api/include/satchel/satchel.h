@@ -317,7 +317,7 @@ int32_t satchel_session_open(satchel_model *model, const char *name,
 /* The chat as it is now, in one stretch of bytes: its messages with their token ids, its recipe,
  * limit and system prompt, and its compressed cache. They are the caller's to keep, and may be sent
  * elsewhere; whoever has them can read the chat. INVALID, PARAM: it has no messages yet.
- *   bytes  to be freed; about what the cache takes, and up to three times as much while they are made
+ *   bytes  to be freed; about what the cache takes, up to three times as much while they are made
  * What rests in the store and can't be read there is left out, and prefilled when it is needed. */
 int32_t satchel_snapshot_save(satchel_session *session, satchel_buffer **bytes,
                               satchel_error **err);
