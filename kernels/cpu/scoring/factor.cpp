@@ -7,7 +7,7 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-constexpr std::size_t kRowTile = 48;  // of whole tiles on every level
+constexpr std::size_t kRowTile = 96;  // of whole tiles on every level; each packs what it meets
 
 }  // namespace
 
