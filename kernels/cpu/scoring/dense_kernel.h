@@ -16,16 +16,14 @@ struct DenseKernel {
   static void pack(const DenseJob& job, std::size_t column, std::size_t n, std::size_t row,
                    std::size_t k, float* panel) {
     if (n < kWidth) __builtin_memset(panel, 0, k * kWidth * sizeof(float));
-    const std::size_t down = job.b_transposed ? 1 : job.b_stride;
-    const std::size_t along = job.b_transposed ? job.b_stride : 1;
-    const float* from = job.b + row * down + column * along;
     if (job.b_transposed) {
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t r = 0; r < k; ++r)
-          panel[r * kWidth + i] = job.factor * from[i * along + r];
+      const float* from = job.b + column * job.b_stride + row;
+      for (std::size_t i = 0; i < n; ++i, from += job.b_stride)
+        for (std::size_t r = 0; r < k; ++r) panel[r * kWidth + i] = job.factor * from[r];
     } else {
-      for (std::size_t r = 0; r < k; ++r)
-        for (std::size_t i = 0; i < n; ++i) panel[r * kWidth + i] = job.factor * from[r * down + i];
+      const float* from = job.b + row * job.b_stride + column;
+      for (std::size_t r = 0; r < k; ++r, from += job.b_stride)
+        for (std::size_t i = 0; i < n; ++i) panel[r * kWidth + i] = job.factor * from[i];
     }
   }
 
