@@ -125,8 +125,9 @@ Result<void> Conversation::open_model(const Options& options, const runtime::Cha
 
 Result<void> Conversation::open_saved(const runtime::Chat& saved, const Options& options) {
   runtime::OpenOptions how{
-      .keeps_model = true, .limit_bytes = start_->memory.limit_bytes, .thinking = start_->thinking};
-  if (!options.recipe.empty() || options.keep > 0) how.recipe = start_->memory.recipe;
+      .keeps_model = true,
+      .choices = {.limit_bytes = start_->memory.limit_bytes, .thinking = start_->thinking}};
+  if (!options.recipe.empty() || options.keep > 0) how.choices.recipe = start_->memory.recipe;
   SATCHEL_TRY_ASSIGN(runtime::OpenReport opened, service_->open(saved.id, how, call()));
   chat_ = opened.chat;
   if (!opened.resumed.ok()) return std::move(opened.resumed).error();

@@ -121,15 +121,16 @@ Result<void> Desk::put_away(KnownChat& chat, const std::stop_token& stop) {
 Result<std::size_t> Desk::open(KnownChat& chat, const std::stop_token& stop) {
   chat.used = ++n_uses_;
   if (chat.is_open()) return std::size_t{0};
-  SATCHEL_TRY_ASSIGN(const runtime::OpenReport opened, with_room(&chat, [&] {
-                       auto report = service_.open(
-                           chat.saved,
-                           {.keeps_model = true, .limit_bytes = start_.memory.limit_bytes},
-                           {stop, {}});
-                       if (!report.ok() || report->resumed.ok()) return report;
-                       service_.close(report->chat);
-                       return Result<runtime::OpenReport>(report->resumed.error());
-                     }));
+  SATCHEL_TRY_ASSIGN(
+      const runtime::OpenReport opened, with_room(&chat, [&] {
+        auto report = service_.open(
+            chat.saved,
+            {.keeps_model = true, .choices = {.limit_bytes = start_.memory.limit_bytes}},
+            {stop, {}});
+        if (!report.ok() || report->resumed.ok()) return report;
+        service_.close(report->chat);
+        return Result<runtime::OpenReport>(report->resumed.error());
+      }));
   chat.handle = opened.chat;
   learn_ids(chat);
   const auto& resumed = *opened.resumed;

@@ -49,10 +49,11 @@ Result<runtime::OpenOptions> reopening(const satchel_session_options& options) {
                  "A share of tokens to keep is of a recipe: name one with it."};
   runtime::OpenOptions out;
   out.keeps_model = true;
-  out.limit_bytes = options.limit_bytes;
-  SATCHEL_TRY_ASSIGN(out.thinking, thinking_of(options.thinking));
+  out.choices.limit_bytes = options.limit_bytes;
+  SATCHEL_TRY_ASSIGN(out.choices.thinking, thinking_of(options.thinking));
+  SATCHEL_TRY_ASSIGN(out.choices.beyond, beyond_of(options.beyond));
   if (options.recipe != nullptr) {
-    SATCHEL_TRY_ASSIGN(out.recipe, recipe_of(options.recipe, options.keep));
+    SATCHEL_TRY_ASSIGN(out.choices.recipe, recipe_of(options.recipe, options.keep));
   }
   return out;
 }
@@ -166,9 +167,7 @@ int32_t satchel_session_open(satchel_model* model, const char* name,
     runtime::ChatService& service = model->shared->service;
     SATCHEL_TRY_ASSIGN(const runtime::Chat chat, chat_named(service, name));
     const auto open = [&](const runtime::ChatCall& call) -> Result<runtime::OpenReport> {
-      SATCHEL_TRY_ASSIGN(runtime::OpenReport opened, service.open(chat.id, reopen, call));
-      if (given.beyond == SATCHEL_BEYOND_GOES_ON) SATCHEL_TRY(service.go_on(opened.chat));
-      return opened;
+      return service.open(chat.id, reopen, call);
     };
     return give_session(model, functions, report, session, open);
   });
@@ -197,11 +196,10 @@ int32_t satchel_snapshot_load(satchel_model* model, const void* bytes, size_t si
     if (bytes == nullptr) return missing("bytes");
     SATCHEL_TRY(clear(report));
     SATCHEL_TRY_ASSIGN(const satchel_session_options given, taken(options));
-    SATCHEL_TRY_ASSIGN(runtime::OpenOptions reopen, reopening(given));
+    SATCHEL_TRY_ASSIGN(const runtime::OpenOptions reopen, reopening(given));
     SATCHEL_TRY_ASSIGN(const satchel_listener functions, taken(listener));
     runtime::ChatService& service = model->shared->service;
     if (name != nullptr && service.store() == nullptr) return no_store();
-    if (given.beyond == SATCHEL_BEYOND_GOES_ON) reopen.beyond = runtime::BeyondContext::episodes;
     return give_session(model, functions, report, session, [&](const runtime::ChatCall& call) {
       return service.open_bytes({static_cast<const char*>(bytes), size},
                                 name == nullptr ? "" : name, reopen, call);

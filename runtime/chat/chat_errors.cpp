@@ -49,7 +49,7 @@ Error model_missing(const std::string& path) {
 
 Error other_model() {
   return {ErrorKind::invalid, "CHAT_MODEL",
-          "This chat was saved with another model than the one that is open. Nothing was opened."};
+          "This chat was saved with a different model from the one that is open. Nothing was opened."};
 }
 
 Error out_of_memory() {

@@ -269,9 +269,7 @@ Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, cons
             (*already != options.instead_of || !chats_.at(*already).is_kept(store_.get())))
           return chat_is_open();
         SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
-        chat.set_memory(with_request(
-            chat.memory(), {.limit_bytes = options.limit_bytes, .recipe = options.recipe}));
-        SATCHEL_TRY(chat.set_thinking(options.thinking));
+        chat.choose(options.choices);
         chat.has_new_setup = options.keeps_model;
         // Read before anything is closed for it.
         SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));

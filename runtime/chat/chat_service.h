@@ -50,12 +50,8 @@ struct ChatCall {
 
 struct OpenOptions {
   ChatHandle instead_of = {};  // closed when the other one is there
-  // The chat goes on with the model that is open, and with these in place of its own.
-  bool keeps_model = false;
-  std::optional<kvcache::Recipe> recipe = {};
-  std::size_t limit_bytes = 0;  // 0: its own
-  Thinking thinking = Thinking::automatic;
-  std::optional<BeyondContext> beyond = {};  // of open_bytes() alone
+  bool keeps_model = false;    // the chat goes on with the model that is open
+  ChatChoices choices = {};
 };
 struct OpenReport {
   ChatHandle chat;

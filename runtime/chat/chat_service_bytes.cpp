@@ -25,10 +25,7 @@ Result<OpenReport> ChatService::open_bytes(std::string_view bytes, std::string_v
                            ChatBytesReader::open(std::as_bytes(std::span(bytes))));
         if (reader->copy().setup.model_fingerprint != at.engine.fingerprint()) return other_model();
         SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(reader->copy(), name));
-        chat.set_memory(with_request(
-            chat.memory(), {.limit_bytes = options.limit_bytes, .recipe = options.recipe}));
-        SATCHEL_TRY(chat.set_thinking(options.thinking));
-        if (options.beyond) SATCHEL_TRY(chat.set_beyond(*options.beyond));
+        chat.choose(options.choices);
         DecodeGroup::Reader reads(answers_);
         SATCHEL_TRY_ASSIGN(ResumeReport report,
                            chat.resume_copy(at, *reader, clock_.wall_ms(), call.stop,

@@ -31,7 +31,15 @@ Result<void> OpenChat::make_session(const Host& host) {
   }
   session_.reset();
   SATCHEL_TRY_ASSIGN(session_, host.engine.new_session(options));
-  return {};
+  if (!start_.beyond) return {};
+  return session_->set_beyond(*start_.beyond);  // options alone are not kept with the chat
+}
+
+void OpenChat::choose(const ChatChoices& choices) {
+  start_.memory =
+      with_request(start_.memory, {.limit_bytes = choices.limit_bytes, .recipe = choices.recipe});
+  start_.thinking = choices.thinking;
+  if (choices.beyond) start_.beyond = choices.beyond;
 }
 
 Result<void> OpenChat::make_row(const Host& host, const std::string& title, std::int64_t wall_ms) {
@@ -53,8 +61,7 @@ Result<void> OpenChat::enter(const Host& host, const std::string& title, std::in
   if (session_) return {};
   if (is_lost_) return chat_lost();
   SATCHEL_TRY(make_row(host, title, wall_ms));
-  Result<void> made = make_session(host);
-  if (made.ok() && start_.beyond) made = session_->set_beyond(*start_.beyond);
+  const Result<void> made = make_session(host);
   // Why there is no session is what counts: a chat without messages is never listed.
   if (!made.ok()) (void)leave(host);
   return made;

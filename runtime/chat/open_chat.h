@@ -28,6 +28,13 @@ struct ChatStart {
   Thinking thinking = Thinking::automatic;
   std::optional<BeyondContext> beyond = {};  // none: as its recipe has it, or was chosen before
 };
+// In place of what a saved chat has.
+struct ChatChoices {
+  std::optional<kvcache::Recipe> recipe = {};
+  std::size_t limit_bytes = 0;  // 0: its own
+  Thinking thinking = Thinking::automatic;
+  std::optional<BeyondContext> beyond = {};  // none: its own
+};
 
 class OpenChat {
  public:
@@ -74,8 +81,8 @@ class OpenChat {
   Result<void> set_beyond(BeyondContext beyond);  // kept with the chat
   // Saves what the chat is opened with from now on, if that has changed.
   Result<void> keep_new_setup(const Host& host);
-  // Replaces what it was saved with. The store gets it once the chat has been opened with it.
-  void set_memory(MemorySettings memory) { start_.memory = std::move(memory); }
+  // Before it is resumed. The store gets them once the chat has been opened with them.
+  void choose(const ChatChoices& choices);
 
   ChatId id() const { return id_; }  // 0: not in the store
   bool is_saved() const { return id_.value != 0; }

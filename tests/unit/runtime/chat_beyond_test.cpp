@@ -65,6 +65,23 @@ TEST_F(ChatBeyondTest, at_the_end_of_the_context_a_chat_says_that_it_could_go_on
   EXPECT_GT(told<GenerateReport>().back().episodes.n_all, 0u);
 }
 
+TEST_F(ChatBeyondTest, a_chat_that_is_opened_to_go_on_does_so_every_time) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("full")));
+  value_of(ask(*service, chat, "Hello."));
+  const ChatId id = value_of(service->chats()).front().id;
+  service->close(chat);
+  const auto open = [&](std::optional<BeyondContext> beyond) {
+    const OpenReport opened = value_of(
+        service->open(id, {.keeps_model = true, .choices = {.beyond = beyond}}, listening()));
+    service->close(opened.chat);
+    return told<ChatMemory>().back().goes_on;
+  };
+  EXPECT_FALSE(open({}));
+  EXPECT_TRUE(open(BeyondContext::episodes));
+  EXPECT_TRUE(open({}));
+}
+
 TEST_F(ChatBeyondTest, parts_are_listed_and_the_next_answer_sees_those_that_were_named) {
   const auto service = open_service();
   ChatStart roomy = start("full");

@@ -195,8 +195,8 @@ TEST_F(ChatServiceTest, new_settings_are_kept_even_if_reading_under_them_was_sto
   const ChatSink stops = [&](ChatHandle, const ChatEvent& event) {
     if (std::holds_alternative<Progress>(event)) stop.request_stop();
   };
-  const OpenReport opened = value_of(
-      service->open(id, {.keeps_model = true, .recipe = compact}, {stop.get_token(), stops}));
+  const OpenReport opened = value_of(service->open(
+      id, {.keeps_model = true, .choices = {.recipe = compact}}, {stop.get_token(), stops}));
   EXPECT_EQ(opened.resumed.error().code, "STOPPED");
   EXPECT_EQ(value_of(chats_->library.chat(id)).setup.recipe_json, compact.json());
 }
@@ -206,8 +206,8 @@ TEST_F(ChatServiceTest, new_settings_that_could_not_be_kept_are_kept_before_the_
   const auto service = open_service();
   const kvcache::Recipe compact = value_of(resolve_recipe("compact"));
   chats_->library.fail_setups({.n = 2});
-  const OpenReport opened =
-      value_of(service->open(id, {.keeps_model = true, .recipe = compact}, listening()));
+  const OpenReport opened = value_of(
+      service->open(id, {.keeps_model = true, .choices = {.recipe = compact}}, listening()));
   EXPECT_TRUE(opened.resumed.ok());
   EXPECT_THAT(failures(), ElementsAre(ChatTask::keep_settings));
   EXPECT_EQ(service->send(opened.chat, "And now?", greedy()).error().code, "DISK_FULL");
