@@ -3,6 +3,7 @@
 // ends of the span, and their scores neither change nor spread.
 //   params  kernel  width of the window, odd (5)
 //           max     the largest score in the window instead of the mean (false)
+//           from    texts of which less than this share stays are left as they are (0)
 //   formula mean: sum over the window / kernel, also where the window is cut short, so that edges
 //           are lowered, as the authors' code does
 //   source  arXiv:2404.14469 (SnapKV) section 4.2; max: the authors' settings for LongBench,
@@ -21,10 +22,12 @@ class PoolFilter final : public Filter {
     SATCHEL_TRY_ASSIGN(kernel_,
                        params.one_of("kernel", 5, {1, 3, 5, 7, 9, 11, 13, 15, 21, 31, 63}));
     SATCHEL_TRY_ASSIGN(max_, params.flag("max", false));
+    SATCHEL_TRY_ASSIGN(from_, params.number("from", {.fallback = 0, .min = 0, .max = 1}));
     return {};
   }
 
-  void apply(const TokenSpan&, std::span<float> scores) const override {
+  void apply(const TokenSpan& span, std::span<float> scores) const override {
+    if (span.keep < from_) return;
     const std::vector<float> before(scores.begin(), scores.end());
     for (std::size_t t = 0; t < scores.size(); ++t)
       if (std::isfinite(before[t])) scores[t] = pooled(before, t);
@@ -45,6 +48,7 @@ class PoolFilter final : public Filter {
 
   std::size_t kernel_ = 5;
   bool max_ = false;
+  double from_ = 0;
 };
 }  // namespace
 

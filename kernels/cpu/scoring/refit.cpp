@@ -1,6 +1,7 @@
 // The refit of a lane (contract/refit.h), in three passes over blocks of its tokens, so that no
 // memory grows with the lane but for the new values. A fit b of least |r - x b|² + λ |b|² is
-// xᵀ z with z = (x xᵀ + λ)⁻¹ r, a number for each query. Queries held out are the last rows.
+// xᵀ z with z = (x xᵀ + λ)⁻¹ r, a number for each query. Few tokens take less: b = (xᵀ x + λ)⁻¹ xᵀ r,
+// and their shares are made once. Queries held out are the last rows.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -25,7 +26,8 @@ class LaneRefit {
         args_(args),
         d_(args.head_dim),
         n_(args.n_queries),
-        n_fit_(args.n_queries - args.n_held()) {
+        n_fit_(args.n_queries - args.n_held()),
+        is_small_(args.tokens.size() <= std::min(kBlock, n_fit_ / 2)) {
     float* at = args.work;
     const auto take = [&at](std::size_t n) { return std::exchange(at, at + n); };
     q_ = take(n_ * d_);
@@ -143,37 +145,72 @@ class LaneRefit {
     });
   }
 
-  // z = (gram + λ)⁻¹ z, with λ = ridge · trace / n_tokens. Zero if nothing was seen.
-  bool solve(std::size_t n_tokens, std::size_t n_rows) {
+  // rows = (gram + λ)⁻¹ rows, of n numbers each, with λ = ridge · trace / n_tokens. Zero if nothing
+  // was seen.
+  bool solve(std::size_t n, std::size_t n_tokens, float* rows, std::size_t n_rows) {
     double trace = 0;
-    for (std::size_t r = 0; r < n_fit_; ++r) trace += static_cast<double>(gram_[r * (n_fit_ + 1)]);
+    for (std::size_t r = 0; r < n; ++r) trace += static_cast<double>(gram_[r * (n + 1)]);
     const auto lambda = static_cast<float>(static_cast<double>(args_.ridge) * trace /
                                            static_cast<double>(n_tokens));
-    if (trace == 0) std::fill_n(z_, n_rows * n_fit_, 0.0f);
+    if (trace == 0) std::fill_n(rows, n_rows * n, 0.0f);
     if (trace == 0) return true;
-    for (std::size_t r = 0; r < n_fit_; ++r) gram_[r * (n_fit_ + 1)] += lambda;
-    Factor factor(context_, gram_, n_fit_, inverses_);
+    for (std::size_t r = 0; r < n; ++r) gram_[r * (n + 1)] += lambda;
+    Factor factor(context_, gram_, n, inverses_);
     if (!factor.make()) return false;
-    factor.solve(z_, n_rows);
+    factor.solve(rows, n_rows);
     return true;
   }
 
-  // Leaves w z in weights_z_: the weights change by P · w z.
+  // Of a small lane: with x the shares of its tokens from `first` on, those of a query times its
+  // `by`, leaves (x xᵀ + λ)⁻¹ x z in change_, [n_rows, tokens].
+  bool solve_by_tokens(std::size_t first, const float* by, std::size_t n_rows) {
+    const std::size_t n = args_.tokens.size() - first;
+    float* const x = gram_ + n * n;  // [n, n_fit]
+    for_rows(n, kRowTile, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = 0; r < n_fit_; ++r)
+        for (std::size_t i = begin; i < end; ++i)
+          x[i * n_fit_ + r] = by[r] * share_[r * kBlock + first + i];
+    });
+    const auto times_x = [&](const float* rows, float* out, std::size_t m, std::size_t n_columns) {
+      std::fill_n(out, m * n, 0.0f);
+      kernels_.dense({.a = rows,
+                      .a_stride = n_fit_,
+                      .b = x,
+                      .b_stride = n_fit_,
+                      .b_transposed = true,
+                      .c = out,
+                      .c_stride = n,
+                      .m = m,
+                      .n = n_columns,
+                      .k = n_fit_});
+    };
+    for_rows(n, kRowTile, [&](std::size_t begin, std::size_t end) {
+      times_x(x + begin * n_fit_, gram_ + begin * n, end - begin, end);
+    });
+    for_rows(n_rows, kRowTile, [&](std::size_t begin, std::size_t end) {
+      times_x(z_ + begin * n_fit_, change_ + begin * n, end - begin, n);
+    });
+    return solve(n, n, change_, n_rows);
+  }
+
+  // Leaves w z in weights_z_: the weights change by P · w z. Of a small lane the change in change_.
   bool fit_weights() {
     const std::size_t n_fixed = args_.n_fixed, n_tokens = args_.tokens.size();
-    std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
+    if (!is_small_) std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
     for_blocks([&](std::size_t first, std::size_t n) {
       share(first, n, [&](std::size_t r, float* x) {
         plain_mass_[r] += kernels_.vector_ops.sum(x, n);
-        if (r < n_fit_) kernels_.vector_ops.scale(x, weight_[r], n);
+        if (!is_small_ && r < n_fit_) kernels_.vector_ops.scale(x, weight_[r], n);
       });
       add_held(n, plain_sums_);
-      add_gram(std::clamp(n_fixed, first, first + n) - first, n);
+      if (!is_small_) add_gram(std::clamp(n_fixed, first, first + n) - first, n);
     });
     std::fill_n(weights_z_, n_fit_, 0.0f);
+    if (is_small_) std::fill_n(change_, n_tokens, 0.0f);
     if (args_.bound <= 0 || n_fixed >= n_tokens) return true;
     for (std::size_t r = 0; r < n_fit_; ++r) z_[r] = weight_[r] * (1 - plain_mass_[r]);
-    if (!solve(n_tokens - n_fixed, 1)) return false;
+    if (is_small_) return solve_by_tokens(n_fixed, weight_, 1);
+    if (!solve(n_fit_, n_tokens - n_fixed, z_, 1)) return false;
     for (std::size_t r = 0; r < n_fit_; ++r) weights_z_[r] = weight_[r] * z_[r];
     return true;
   }
@@ -204,15 +241,18 @@ class LaneRefit {
     const float most = std::exp(args_.bound);
     for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
       std::fill(weights + begin, weights + end, 1.0f);
-      kernels_.dense({.a = weights_z_,
-                      .a_stride = n_fit_,
-                      .b = share_ + begin,
-                      .b_stride = kBlock,
-                      .c = weights + begin,
-                      .c_stride = kBlock,
-                      .m = 1,
-                      .n = end - begin,
-                      .k = n_fit_});
+      for (std::size_t i = std::max(begin, args_.n_fixed); is_small_ && i < end; ++i)
+        weights[i] += change_[i - args_.n_fixed];
+      if (!is_small_)
+        kernels_.dense({.a = weights_z_,
+                        .a_stride = n_fit_,
+                        .b = share_ + begin,
+                        .b_stride = kBlock,
+                        .c = weights + begin,
+                        .c_stride = kBlock,
+                        .m = 1,
+                        .n = end - begin,
+                        .k = n_fit_});
       for (std::size_t i = begin; i < end; ++i)
         weights[i] = first + i < args_.n_fixed ? 1 : std::clamp(weights[i], 1 / most, most);
     });
@@ -220,9 +260,9 @@ class LaneRefit {
 
   // Leaves u z / m in z_: the values change by P B · u z / m.
   bool fit_values() {
-    std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
+    if (!is_small_) std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
     for_blocks([&](std::size_t first, std::size_t n) {
-      share(first, n, [](std::size_t, float*) {});
+      if (!is_small_) share(first, n, [](std::size_t, float*) {});
       make_weights(first, n);
       for_rows(n_, kRowTile, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
@@ -232,19 +272,20 @@ class LaneRefit {
         if (const std::size_t stop = std::min(end, n_fit_); begin < stop)
           add_values(share_ + begin * kBlock, n, stop - begin, sums_ + begin * d_);
       });
-      add_gram(0, n);
+      if (!is_small_) add_gram(0, n);
     });
     for (std::size_t r = 0; r < n_fit_; ++r)
       by_[r] = weight_[r] / std::max(RefitArgs::kLeastMass, mass_[r]);
     for_rows(n_fit_, kRowTile, [&](std::size_t begin, std::size_t end) {
       for (std::size_t r = begin; r < end; ++r) {
-        kernels_.vector_ops.multiply(gram_ + r * n_fit_, by_, r + 1);
-        kernels_.vector_ops.scale(gram_ + r * n_fit_, by_[r], r + 1);
+        if (!is_small_) kernels_.vector_ops.multiply(gram_ + r * n_fit_, by_, r + 1);
+        if (!is_small_) kernels_.vector_ops.scale(gram_ + r * n_fit_, by_[r], r + 1);
         for (std::size_t c = 0; c < d_; ++c)
           z_[c * n_fit_ + r] = by_[r] * (mass_[r] * wanted(r, c) - sums_[r * d_ + c]);
       }
     });
-    if (!solve(args_.tokens.size(), d_)) return false;
+    if (is_small_) return solve_by_tokens(0, by_, d_);
+    if (!solve(n_fit_, args_.tokens.size(), z_, d_)) return false;
     for (std::size_t c = 0; c < d_; ++c) kernels_.vector_ops.multiply(z_ + c * n_fit_, by_, n_fit_);
     return true;
   }
@@ -252,12 +293,15 @@ class LaneRefit {
   // The new values, and what they give to the queries held out.
   void make_values() {
     for_blocks([&](std::size_t first, std::size_t n) {
-      share(first, n, [&](std::size_t, float* x) {
-        kernels_.vector_ops.multiply(x, args_.weights.data() + first, n);
-      });
+      if (!is_small_)
+        share(first, n, [&](std::size_t, float* x) {
+          kernels_.vector_ops.multiply(x, args_.weights.data() + first, n);
+        });
       for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
-        std::fill_n(change_ + begin * d_, (end - begin) * d_, 0.0f);
-        add_change(begin, end);
+        if (is_small_)
+          add_change(change_ + begin, n, begin, end);
+        else
+          add_change(make_change(begin, end), end - begin, begin, end);
         for (std::size_t i = begin * d_; i < end * d_; ++i)
           fresh_[first * d_ + i] = float_to_half(std::clamp(v_[i], -65504.0f, 65504.0f));
       });
@@ -266,10 +310,11 @@ class LaneRefit {
     });
   }
 
-  // v += sharesᵀ z for tokens [begin, end) of the block.
-  void add_change(std::size_t begin, std::size_t end) {
-    float* const change = change_ + begin * d_;  // [d, end - begin]
+  // sharesᵀ z of tokens [begin, end) of the block: [d, end - begin].
+  const float* make_change(std::size_t begin, std::size_t end) {
+    float* const change = change_ + begin * d_;
     const std::size_t n = end - begin;
+    std::fill_n(change, n * d_, 0.0f);
     kernels_.dense({.a = z_,
                     .a_stride = n_fit_,
                     .b = share_ + begin,
@@ -279,8 +324,13 @@ class LaneRefit {
                     .m = d_,
                     .n = n,
                     .k = n_fit_});
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t c = 0; c < d_; ++c) v_[(begin + i) * d_ + c] += change[c * n + i];
+    return change;
+  }
+
+  //   change  [d, stride]
+  void add_change(const float* change, std::size_t stride, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (std::size_t c = 0; c < d_; ++c) v_[i * d_ + c] += change[c * stride + i - begin];
   }
 
   float wanted(std::size_t row, std::size_t channel) const {
@@ -304,6 +354,7 @@ class LaneRefit {
   const KernelTable& kernels_;
   const RefitArgs& args_;
   std::size_t d_, n_, n_fit_;
+  bool is_small_;                        // its shares are one block, fitted by tokens
   std::vector<std::size_t> order_ = {};  // query of each row
   float* q_;                             // [n, d], times the scale
   float *sums_, *plain_sums_;            // [n, d], [n_held, d]: Σ share · v, refitted and before
@@ -312,7 +363,7 @@ class LaneRefit {
   float *gram_, *inverses_;              // [n_fit, n_fit]; of Factor
   float *lse_, *weight_, *plain_mass_, *mass_;  // [n] mass: of what stays, m, and before the fit
   float *weights_z_, *by_;                      // [n] w z; u / m
-  float *k_, *v_, *change_;                     // [kBlock, d]
+  float *k_, *v_, *change_;                     // [kBlock, d]; a small lane's [rows, tokens]
   Half* fresh_;                                 // [n_tokens, d]
   float total_ = 0;                             // finite if all new values are
 };

@@ -63,9 +63,9 @@ std::vector<float> last_protected(std::vector<float> scores, std::size_t n) {
   return scores;
 }
 std::vector<float> filtered(std::vector<float> scores, std::string_view filter,
-                            const std::string& params = "{}") {
+                            const std::string& params = "{}", double keep = 1) {
   make<Filter>(StageKind::filter, filter, params)
-      ->apply({.n_layers = 1, .n_lanes = 1, .n_tokens = scores.size()}, scores);
+      ->apply({.n_layers = 1, .n_lanes = 1, .n_tokens = scores.size(), .keep = keep}, scores);
   return scores;
 }
 
@@ -170,6 +170,14 @@ TEST(StageGolden, snapkv_on_five_tokens) {
 TEST(StageGolden, pooling_does_not_reach_over_a_token_that_is_not_there) {
   EXPECT_THAT(filtered({8, 1, kNotThere, 2, 4}, "pool", "{\"kernel\": 5, \"max\": true}"),
               ElementsAre(8, 8, kNotThere, 4, 4));
+}
+
+TEST(StageGolden, pooling_may_leave_texts_as_they_are_of_which_little_stays) {
+  const auto pooled = [](double keep) {
+    return filtered({8, 1, 2}, "pool", R"({"kernel": 3, "max": true, "from": 0.15})", keep);
+  };
+  EXPECT_THAT(pooled(0.15), ElementsAre(8, 8, 2));
+  EXPECT_THAT(pooled(0.14), ElementsAre(8, 1, 2));
 }
 
 // AK1 to AK4: arXiv:2407.11550.
