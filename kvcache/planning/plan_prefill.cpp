@@ -47,7 +47,8 @@ TokenSpan span_of(const PrefillPlan& plan, const CacheView& cache) {
 void plan_budgets(PrefillPlan& plan, const CacheView& cache) {
   plan.lanes.resize(cache.layout.shape.n_lanes());
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) plan.lanes[i].tail_kept = cache.tails[i].kept;
-  if (plan.mode != PrefillMode::in_layer) return;
+  const bool in_layer = plan.mode == PrefillMode::in_layer;
+  if (!in_layer && plan.state_after != SegmentState::pending) return;
   const TokenSpan span = span_of(plan, cache);
   const std::size_t n_protected = cache.layout.pipeline.n_protected(span);
   std::vector<std::size_t> budgets(span.n_lanes);
@@ -58,6 +59,7 @@ void plan_budgets(PrefillPlan& plan, const CacheView& cache) {
     if (!cache.layout.takes_part(cache.layout.layer_of[i])) continue;
     LanePlan& lane = plan.lanes[i];
     lane.budget = budgets[known++];
+    if (!in_layer) continue;  // text that waits may be given another budget: every lane is scored
     lane.tail_kept = lane.budget >= kLongTailBudget ? cache.layout.pipeline.tail() : short_tail;
     const std::size_t n_least = std::max(n_protected, kSinkTokens + lane.tail_kept);
     lane.is_scored = lane.budget > n_least && lane.budget < plan.n_tokens();

@@ -234,8 +234,9 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   SATCHEL_TRY(made.check_protection(called, filter->line));
   SATCHEL_TRY_ASSIGN(const JsonNode* merger, maker.node("merger"));
   // With the model's head budgets such an allocator knows what each lane keeps beforehand.
-  if (made.merger_->merges() && made.decides() && !made.decides_in_layer() &&
-      !made.needs_head_budgets())
+  const bool in_layer = made.decides_in_layer() ||
+                        (made.decides() && made.decides_when_read() && made.needs_head_budgets());
+  if (made.merger_->merges() && made.decides() && !in_layer)
     return recipe_error(
         called, merger->line,
         "a merger needs exact K and V, so a recipe that merges must decide layer by "

@@ -13,6 +13,15 @@
 namespace satchel::app {
 namespace {
 
+// Five questions, beginning with another one in each text.
+void choose_in_turn(eval::NeedleContext& context, std::size_t number) {
+  constexpr std::size_t kInTurn = 5;
+  std::vector<eval::Needle>& needles = context.needles;
+  std::ranges::rotate(needles,
+                      needles.begin() + static_cast<std::ptrdiff_t>(number % needles.size()));
+  needles.resize(std::min(needles.size(), kInTurn));
+}
+
 class NeedleTask final : public Task {
  public:
   NeedleTask(std::vector<eval::NeedleContext> contexts, const NeedleOptions& options)
@@ -21,7 +30,9 @@ class NeedleTask final : public Task {
   std::string_view name() const override { return "needle"; }
   std::span<const Measure> measures() const override { return kMeasures; }
   Json settings() const override {
-    return {{"without_context", options_.without_context}, {"question", options_.question}};
+    Json json = {{"without_context", options_.without_context}, {"question", options_.question}};
+    if (options_.in_turn) json["in_turn"] = true;
+    return json;
   }
   Result<void> prepare(runtime::Engine& engine) override;
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
@@ -76,6 +87,7 @@ Result<void> NeedleTask::make_family(const eval::NeedleFamily& family, std::size
         eval::NeedleContext context,
         eval::make_needle_context(
             family, {.n_tokens = n_tokens, .seed = options_.seed * kSeedStride + i}, count));
+    if (options_.in_turn) choose_in_turn(context, i);
     add_item(set, i, context);
     contexts_.push_back(std::move(context));
   }
@@ -95,6 +107,7 @@ Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Rec
   SATCHEL_TRY_ASSIGN(const eval::NeedleAnswers answers,
                      eval::ask_needles(engine, recipe, context,
                                        {.question_known = options_.question == "known",
+                                        .in_turn = options_.in_turn,
                                         .without_context = options_.without_context},
                                        std::move(stop)));
   Measured out;
@@ -107,7 +120,10 @@ Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Rec
     const double score = eval::needle_score(said, needle);
     const Json value = needle.values.size() == 1 ? Json(needle.values[0]) : Json(needle.values);
     out.grades.push_back(
-        {.sums = {score},
+        {.kind = !options_.in_turn ? ""
+                 : i == 0          ? "first"
+                                   : "later",
+         .sums = {score},
          .detail = {
              {"ask", needle.ask}, {"value", value}, {"answer", said}, {"right", score == 1}}});
   }
@@ -160,6 +176,12 @@ void add_needle_options(CLI::App& command, NeedleOptions& options) {
           "each")
       ->check(CLI::IsMember({"unknown", "known"}))
       ->capture_default_str();
+  CLI::Option* known = command.get_option("--question");
+  command
+      .add_flag("--in-turn", options.in_turn,
+                "Ask five questions in turn: the first before what the recipe lets wait is "
+                "compressed, the others after; each on a copy of the cache")
+      ->excludes(known);
   command.add_flag("--without-notes", options.without_context,
                    "Ask without the contexts, to measure guessing");
 }

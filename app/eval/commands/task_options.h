@@ -46,6 +46,7 @@ struct NeedleOptions {
   std::size_t n_contexts = 8;                  // --contexts, of each family and length
   std::uint64_t seed = 1;                      // --seed
   std::string question = "unknown";            // --question, while compressing: unknown or known
+  bool in_turn = false;          // --in-turn: five questions, one before what waits is compressed
   bool without_context = false;  // --without-notes: asks an empty cache: what can be guessed
 };
 // Those of texts that are made, which do not go with a `file`.

@@ -18,13 +18,14 @@ class Asker {
       : engine_(engine), recipe_(recipe), context_(context), stop_(std::move(stop)) {}
 
   Result<void> encode(bool without_context);  // comes first
-  Result<NeedleAnswers> ask_one_reading();
+  Result<NeedleAnswers> ask_one_reading(bool in_turn);
   Result<NeedleAnswers> ask_known();
 
  private:
-  Result<PackedText> read(std::span<const std::int32_t> ids) {
-    return PackedText::read(engine_, recipe_,
-                            {.ids = ids, .n_after = n_after_, .packs_at = part_ends_}, stop_);
+  Result<PackedText> read(std::span<const std::int32_t> ids, bool waits = false) {
+    return PackedText::read(
+        engine_, recipe_, {.ids = ids, .n_after = n_after_, .packs_at = part_ends_, .waits = waits},
+        stop_);
   }
   Result<void> answer(PackedText& text, std::size_t number, std::span<const std::int32_t> question);
 
@@ -72,11 +73,16 @@ Result<void> Asker::answer(PackedText& text, std::size_t number,
   return {};
 }
 
-Result<NeedleAnswers> Asker::ask_one_reading() {
-  SATCHEL_TRY_ASSIGN(PackedText text, read(ids_));
+Result<NeedleAnswers> Asker::ask_one_reading(bool in_turn) {
+  SATCHEL_TRY_ASSIGN(PackedText text, read(ids_, in_turn));
   out_.stats = text.stats();
   out_.read_ms = text.read_ms();
-  for (std::size_t i = 0; i < questions_.size(); ++i) SATCHEL_TRY(answer(text, i, questions_[i]));
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    SATCHEL_TRY(answer(text, i, questions_[i]));
+    if (!in_turn || i > 0) continue;
+    SATCHEL_TRY(text.pack());
+    out_.stats = text.stats();
+  }
   return std::move(out_);
 }
 
@@ -100,7 +106,7 @@ Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe
                                   std::stop_token stop) {
   Asker asker(engine, recipe, context, std::move(stop));
   SATCHEL_TRY(asker.encode(asking.without_context));
-  return asking.question_known ? asker.ask_known() : asker.ask_one_reading();
+  return asking.question_known ? asker.ask_known() : asker.ask_one_reading(asking.in_turn);
 }
 
 }  // namespace satchel::eval

@@ -18,11 +18,13 @@ struct NeedleAsking {
   // The question, but for its last token, is read and compressed with the context, which is so read
   // anew for each. Else all are asked of one reading, each on a copy of its cache.
   bool question_known = false;
+  // The first question is asked before what waits is packed, all others after it.
+  bool in_turn = false;
   bool without_context = false;  // asks an empty cache: what can be guessed
 };
 struct NeedleAnswers {
-  std::vector<std::string> said;      // to each needle, in their order
-  kvcache::CacheStats stats;          // of the first reading, before its first question
+  std::vector<std::string> said;  // to each needle, in their order
+  kvcache::CacheStats stats;  // of the first reading, before its first question; in turn, after it
   double read_ms = 0, answer_ms = 0;  // reading with compression; questions and answers
 };
 Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,

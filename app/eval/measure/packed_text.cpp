@@ -15,17 +15,25 @@ Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Reci
   const SystemClock clock;
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(auto cache, open_cache(engine, recipe, n_all));
-  PackedText text(engine, std::move(cache), std::move(stop));
-  for (const std::size_t end : request.packs_at)
-    SATCHEL_TRY(text.read_to(request.ids.first(end), request.form));
-  if (!request.ids.empty()) SATCHEL_TRY(text.read_to(request.ids, request.form));
+  PackedText text(engine, std::move(cache), request.form, std::move(stop));
+  for (const std::size_t end : request.packs_at) {
+    SATCHEL_TRY(text.read_to(request.ids.first(end)));
+    SATCHEL_TRY(text.pack());
+  }
+  if (!request.ids.empty()) SATCHEL_TRY(text.read_to(request.ids));
+  if (!request.waits) SATCHEL_TRY(text.pack());
   text.read_ms_ = clock.steady_ms() - began;
   return text;
 }
 
-Result<void> PackedText::read_to(std::span<const std::int32_t> ids, TextForm form) {
+Result<void> PackedText::read_to(std::span<const std::int32_t> ids) {
   SATCHEL_TRY(read_document(*engine_, *cache_, ids, stop_, logits_));
-  return pack_document(*engine_, *cache_, ids, form, stop_);
+  ids_.assign(ids.begin(), ids.end());
+  return {};
+}
+
+Result<void> PackedText::pack() {
+  return pack_document(*engine_, *cache_, ids_, form_, stop_);
 }
 
 Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {

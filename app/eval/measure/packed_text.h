@@ -28,6 +28,7 @@ struct PackedTextRequest {
   // Ends of beginnings of `ids`, rising: each is packed before what follows it is read, as messages
   // are.
   std::span<const std::size_t> packs_at = {};
+  bool waits = false;  // what the recipe lets wait at the end of `ids` waits for pack()
 };
 
 // How an answer ends, beside the model's own end of turn.
@@ -48,22 +49,29 @@ class PackedText {
   //   needs  a question of at least one token; n_after of the request not exceeded
   Result<std::string> answer(std::span<const std::int32_t> question, const AnswerLimits& limits);
 
+  // What waits, as at the end of a turn.
+  Result<void> pack();
+
   kvcache::CacheStats stats() const { return cache_->stats(); }
   double read_ms() const { return read_ms_; }  // reading and packing
 
  private:
-  PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache, std::stop_token stop)
+  PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache, TextForm form,
+             std::stop_token stop)
       : engine_(&engine),
         cache_(std::move(cache)),
+        form_(form),
         stop_(std::move(stop)),
         logits_(engine.config().n_vocabulary) {}
-  Result<void> read_to(std::span<const std::int32_t> ids, TextForm form);
+  Result<void> read_to(std::span<const std::int32_t> ids);
   Result<void> step(kvcache::Cache& cache, std::int32_t id);
 
   runtime::Engine* engine_;
   std::unique_ptr<kvcache::Cache> cache_;
+  TextForm form_;
   std::stop_token stop_;
-  std::vector<float> logits_;  // [n_vocabulary], lent to one call at a time
+  std::vector<std::int32_t> ids_;  // read so far
+  std::vector<float> logits_;      // [n_vocabulary], lent to one call at a time
   double read_ms_ = 0;
 };
 

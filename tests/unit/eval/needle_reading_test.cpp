@@ -73,6 +73,25 @@ TEST(NeedleReading, each_part_is_packed_before_the_next_is_read) {
   EXPECT_GT(twice.stats.n_evicted, whole.stats.n_evicted);
 }
 
+// The answer to the first is an exact cache's, and the others' those of a text packed at once.
+TEST(NeedleReading, what_waits_is_packed_between_the_first_question_and_the_others) {
+  const NeedleContext context = context_of_notes();
+  std::string json = value_of(resolve_recipe("snapkv")).json();
+  const auto asked = [&](std::string_view trigger) {
+    std::string with = json;
+    with.replace(with.find("end_of_prompt"), 13, trigger);
+    const kvcache::Recipe recipe = value_of(value_of(kvcache::Recipe::parse(with)).with_keep(0.1));
+    return value_of(ask_needles(shared_engine(), recipe, context, {.in_turn = true}, {}));
+  };
+  const NeedleAnswers at_once = asked("end_of_prompt"), later = asked("end_of_turn");
+  const NeedleAnswers full = answers(context, "full");
+  EXPECT_NE(full.said, at_once.said);
+  EXPECT_EQ(later.said[0], full.said[0]);
+  for (std::size_t i = 1; i < context.needles.size(); ++i)
+    EXPECT_EQ(later.said[i], at_once.said[i]);
+  EXPECT_EQ(later.stats.n_evicted, at_once.stats.n_evicted);
+}
+
 TEST(NeedleReading, a_known_question_is_read_with_the_context_and_nothing_without_one) {
   const NeedleContext context = context_of_notes();
   const std::size_t n_context = answers(context, "full").stats.n_tokens;

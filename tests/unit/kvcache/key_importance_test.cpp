@@ -120,6 +120,22 @@ TEST(KeyImportanceScorer, scores_lanes_that_keep_much_by_echo_where_that_is_want
   }
 }
 
+// What its lanes will keep is known before, so text that waits is scored alike.
+TEST(KeyImportanceScorer, scores_lanes_of_text_that_waits_as_if_it_were_decided_at_once) {
+  auto known = table();
+  known->rows[0].shares = {0.8, 0.2, 0.2, 0.8};
+  const auto kept_by = [&](const std::string& trigger, const std::string& params) {
+    CacheDriver driver = driver_of(recipe(trigger, params));
+    driver.cache().set_head_budgets(known);
+    EXPECT_TRUE(driver.read(kText).ok());
+    EXPECT_TRUE(driver.cache().compactor().compact(TriggerEvent::asked).ok());
+    return driver.all_kept();
+  };
+  const auto by_keys = kept_by(kWaits, ""), both = kept_by(kWaits, R"(, "echo_from": 0.5)");
+  EXPECT_NE(both, by_keys);
+  EXPECT_EQ(both, kept_by(kDecides, R"(, "echo_from": 0.5)"));
+}
+
 // Largest difference of what was given to the cache and the waiting keys of a layer's second head,
 // rotated by their positions.
 double keys_error(CacheDriver& driver, std::size_t layer) {

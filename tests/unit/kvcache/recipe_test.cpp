@@ -247,6 +247,10 @@ TEST(Recipe, a_merger_needs_a_decision_inside_the_layer) {
     EXPECT_FALSE(Recipe::builtin(name)->pipeline().decides_in_layer()) << name;
   EXPECT_THAT(message(replaced(d2o, "\"uniform\"", "\"over_all\"")),
               HasSubstr("a merger needs exact K and V"));
+  const std::string refit = Recipe::builtin("satchel-refit").value().json();
+  for (const std::string& json : {d2o, refit})
+    EXPECT_THAT(message(replaced(json, "\"end_of_prompt\"", "\"end_of_turn\"")),
+                HasSubstr("a merger needs exact K and V"));
 }
 
 TEST(Recipe, filters_see_the_protected_ends_and_do_not_spread_them) {

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "runtime/limits/presets.h"
+#include "support/temp_folder.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -71,6 +74,30 @@ TEST_P(PackingUnder, nothing_is_gone_from_a_message_before_it_is_answered) {
 
 INSTANTIATE_TEST_SUITE_P(Recipes, PackingUnder, testing::Values("compact", "kvzip", "snapkv"),
                          [](const auto& row) { return std::string(row.param); });
+
+// A recipe may let documents wait for the end of the turn that asks about them.
+TEST_F(Packing, a_document_that_waits_is_whole_until_its_first_answer_is_there) {
+  const test::TempFolder temp;
+  const auto path = temp.path() / "later.json";
+  std::string json = value_of(resolve_recipe("snapkv")).json();
+  json.replace(json.find("end_of_prompt"), 13, "end_of_turn");
+  std::ofstream(path) << json;
+  const auto session = open(path.string());
+  value_of(session->add_document("notes", held_out_notes()));
+  value_of(session->add_user("Where is the brass bell?"));
+  bool lost = false;
+  const auto delta = [&](std::string_view) {
+    lost |= session->stats().n_evicted > 0;
+    return true;
+  };
+  value_of(session->generate({.n_tokens_max = 20}, delta, {}, {}));
+  EXPECT_FALSE(lost);
+  EXPECT_GT(session->stats().n_evicted, 0u);
+  const auto again = open(path.string());  // nothing was saved
+  EXPECT_EQ(resume(*again).n_reread, session->tokens().size());
+  EXPECT_EQ(again->stats().n_evicted, session->stats().n_evicted);
+  EXPECT_EQ(again->stats().n_kept, session->stats().n_kept);
+}
 
 // Also where the template has no place for it but the first user turn.
 TEST_F(Packing, the_system_prompt_is_never_compressed) {
