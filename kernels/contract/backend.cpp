@@ -105,9 +105,9 @@ const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
 }
 
 // Chooses the experts with the largest router values, and computes their weights.
-Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts,
+Result<void> choose(Backend& backend, const float* routed, const Backend::MixtureOfExperts& args,
                     std::span<Ranked> chosen) {
-  const Result<void> ranked = backend.top_k(routed, n_experts, chosen);
+  const Result<void> ranked = backend.top_k(routed, args.experts.size(), chosen);
   if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // whose message is about tokens
     return Error{
         ErrorKind::internal, "LOGITS_NAN",
@@ -115,6 +115,26 @@ Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts
         "the saved cache may be damaged."};
   SATCHEL_TRY(ranked);
   softmax(chosen);
+  for (Ranked& each : chosen)
+    if (!args.expert_factors.empty())
+      each.value *= args.expert_factors[static_cast<std::size_t>(each.index)];
+  return {};
+}
+
+// What the router and the experts read.
+Result<void> route(Backend& backend, const Backend::MixtureOfExperts& args, const float* x,
+                   std::size_t n_tokens) {
+  const Backend::Projection router{args.router, args.routed, args.router_bias};
+  const bool is_apart = args.router_gain != nullptr;
+  SATCHEL_TRY(backend.norm_project(x, is_apart ? args.router_gain : args.gain, n_tokens,
+                                   args.epsilon, args.normed, {&router, 1}));
+  if (is_apart)
+    SATCHEL_TRY(
+        backend.rms_norm(x, args.gain, n_tokens, args.router->n_in(), args.epsilon, args.normed));
+  const std::size_t n_experts = args.experts.size();
+  for (std::size_t t = 0; t < n_tokens; ++t)
+    SATCHEL_TRY(choose(backend, args.routed + t * n_experts, args,
+                       args.chosen.subspan(t * args.n_used, args.n_used)));
   return {};
 }
 
@@ -148,11 +168,9 @@ Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_
   const std::size_t width = args.router->n_in(), n_experts = args.experts.size();
   SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
-  const Projection router{args.router, args.routed, args.router_bias};
-  SATCHEL_TRY(norm_project(x, args.gain, n_tokens, args.epsilon, args.normed, {&router, 1}));
-  for (std::size_t t = 0; t < n_tokens; ++t)
-    SATCHEL_TRY(choose(*this, args.routed + t * n_experts, n_experts,
-                       args.chosen.subspan(t * args.n_used, args.n_used)));
+  SATCHEL_ASSERT(args.expert_factors.empty() || args.expert_factors.size() == n_experts);
+  SATCHEL_TRY(route(*this, args, x, n_tokens));
+  float* const sum = args.sum != nullptr ? args.sum : x;
   for (std::size_t e = 0; e < n_experts; ++e) {
     const auto take = [&](std::size_t i, std::size_t t, float) {
       return copy(reinterpret_cast<std::byte*>(args.taken + i * width),
@@ -164,7 +182,7 @@ Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_
     SATCHEL_TRY(run_expert(*this, args, args.experts[e], n));
     const auto give = [&](std::size_t i, std::size_t t, float weight) -> Result<void> {
       SATCHEL_TRY(scale(args.taken + i * width, args.factor * weight, width));
-      return add(x + t * width, args.taken + i * width, width);
+      return add(sum + t * width, args.taken + i * width, width);
     };
     SATCHEL_TRY(each_token_of(e, args, n_tokens, give));
   }

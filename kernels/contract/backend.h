@@ -72,6 +72,8 @@ struct WeightSource {
   // of a mapped file can drop their pages. load_weight() and embed() call it, from any of their
   // threads. May be empty; the Weight keeps a copy.
   std::function<void(std::span<const std::byte>)> done_with = {};
+  // Only embed() will read it, never a product: a backend that repacks may leave it where it is.
+  bool is_table = false;
 
   void check() const;  // asserts that `bytes` has the length that type and shape require
 };
@@ -372,18 +374,22 @@ class Backend {
   // uses the n_used experts with the largest router · n (as top_k), weighted by the softmax of
   // these values alone. Experts are added in the order of their numbers, so a token's result does
   // not depend on the rest of the batch. NaN in router · n is `internal`, "LOGITS_NAN". To each
-  // product its bias is added, where there is one.
+  // product its bias is added, where there is one. Gemma 4 norms for the router with another gain,
+  // multiplies each expert's weight by a factor of the expert, and has the sum somewhere else.
   struct Expert {
     const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
     const float *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;  // null: none
   };
   struct MixtureOfExperts {
     const float* gain = nullptr;
+    const float* router_gain = nullptr;  // [width]; null: gain
     const Weight* router = nullptr;      // [n_experts, width]
     const float* router_bias = nullptr;  // [n_experts]; null: none
     std::span<const Expert> experts;
+    std::span<const float> expert_factors = {};  // [n_experts], main memory; empty: 1
     std::size_t n_used = 0;
     float factor = 1;
+    float* sum = nullptr;  // [n_tokens, width], added to in place of x; null: x
     Activation activation = Activation::silu;
     float epsilon = 0;
     float *normed = nullptr, *taken = nullptr;     // work [n_tokens, width]

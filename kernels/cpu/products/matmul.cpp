@@ -189,7 +189,7 @@ bool is_float(WeightType type) {
 Result<std::unique_ptr<Weight>> CpuBackend::load_weight(const WeightSource& source) {
   source.check();
   RepackedWeight repacked;
-  if (quant_format(source.type).code_bits != 0) {
+  if (!source.is_table && quant_format(source.type).code_bits != 0) {
     SATCHEL_TRY_ASSIGN(repacked, RepackedWeight::make(*pool_, source));
   }
   return std::unique_ptr<Weight>(std::make_unique<CpuWeight>(source, std::move(repacked)));

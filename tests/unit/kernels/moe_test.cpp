@@ -77,6 +77,12 @@ class EveryMixture : public test::OnEveryBackend {
       experts_[i].down_bias = biases_[i].data() + 2 * kInner;
     }
   }
+  // As Gemma 4 has them.
+  void set_apart() {
+    activation_ = Activation::gelu_tanh;
+    router_gain_ = random_values(kWidth, 78);
+    factors_ = {0.5f, 2.0f, -1.0f, 1.5f, 0.25f};
+  }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
     EXPECT_TRUE(feed(x, n).ok());
     return x;
@@ -86,12 +92,18 @@ class EveryMixture : public test::OnEveryBackend {
     std::vector<float> normed(n_rows * kWidth), taken(n_rows * kWidth), gate(n_rows * kInner),
         up(n_rows * kInner), routed(n_rows * kExperts);
     std::vector<Backend::Ranked> chosen(n_rows * kUsed);
+    const bool is_apart = !router_gain_.empty();
+    std::vector<float> untouched = x;  // the sum is elsewhere: here in x
+    float* const read = is_apart ? untouched.data() : x.data();
     return backend().moe({.gain = gain_.data(),
+                          .router_gain = is_apart ? router_gain_.data() : nullptr,
                           .router = router_,
                           .router_bias = router_bias_.empty() ? nullptr : router_bias_.data(),
                           .experts = experts_,
+                          .expert_factors = factors_,
                           .n_used = kUsed,
                           .factor = 0.5f,
+                          .sum = is_apart ? x.data() : nullptr,
                           .activation = activation_,
                           .epsilon = 1e-5f,
                           .normed = normed.data(),
@@ -100,13 +112,15 @@ class EveryMixture : public test::OnEveryBackend {
                           .up_out = up.data(),
                           .routed = routed.data(),
                           .chosen = chosen},
-                         x.data(), n);
+                         read, n);
   }
   // x + 0.5 · Σ weight · down(activation(gate n, up n)) of one token, by single operations.
   std::vector<float> plainly(const float* x) {
     std::vector<float> n(kWidth), routed(kExperts), out(x, x + kWidth);
-    EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
+    const float* router_gain = router_gain_.empty() ? gain_.data() : router_gain_.data();
+    EXPECT_TRUE(backend().rms_norm(x, router_gain, 1, kWidth, 1e-5f, n.data()).ok());
     multiply(router_, n, router_bias_.data(), routed);
+    EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
     std::vector<std::size_t> order = {0, 1, 2, 3, 4};
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return routed[a] > routed[b]; });
@@ -119,7 +133,8 @@ class EveryMixture : public test::OnEveryBackend {
       multiply(expert.up, n, expert.up_bias, up);
       EXPECT_TRUE(backend().glu(activation_, gate.data(), up.data(), kInner).ok());
       multiply(expert.down, gate, expert.down_bias, down);
-      const double weight = std::exp(double{routed[order[i]]}) / sum;
+      const double factor = factors_.empty() ? 1 : double{factors_[order[i]]};
+      const double weight = factor * std::exp(double{routed[order[i]]}) / sum;
       for (std::size_t c = 0; c < kWidth; ++c)
         out[c] += static_cast<float>(0.5 * weight * double{down[c]});
     }
@@ -151,7 +166,7 @@ class EveryMixture : public test::OnEveryBackend {
   std::vector<std::unique_ptr<Weight>> weights_;
   const Weight* router_ = nullptr;
   std::vector<Backend::Expert> experts_;
-  std::vector<float> router_bias_;
+  std::vector<float> router_bias_, router_gain_, factors_;
   std::vector<std::vector<float>> biases_;
   Activation activation_ = Activation::silu;
 };
@@ -166,6 +181,13 @@ TEST_P(EveryMixture, adds_biases_of_the_router_and_of_each_product) {
   give_biases();
   expect_plain(7, 0);
   expect_plain(20, 5e-3f);  // what stands between the products is up to 50
+}
+
+TEST_P(EveryMixture, may_norm_apart_for_the_router_weigh_experts_and_put_the_sum_elsewhere) {
+  make_experts();
+  set_apart();
+  expect_plain(7, 1e-3f);
+  expect_plain(20, 1e-3f);
 }
 
 TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
