@@ -226,6 +226,17 @@ void place_references(PrefillPlan& plan, const CacheView& cache, std::size_t n_k
       n_kv_heads * n * sizeof(std::int32_t)));
 }
 
+// What layers behind read of a shared one, as it was before anything was packed or merged.
+template <class Take>
+void place_held(PrefillPlan& plan, const CacheShape& shape, const Take& take) {
+  const auto is_shared = [](const LayerShape& layer) { return layer.is_shared; };
+  if (!std::any_of(shape.layers.begin(), shape.layers.end(), is_shared)) return;
+  for (const LayerShape& layer : shape.layers)
+    plan.held_at.push_back(
+        take(layer.is_shared ? layer.n_kv_heads * exact_block_bytes(plan.n_tokens(), layer.head_dim)
+                             : 0));
+}
+
 void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_slots) {
   std::size_t at = 0, n_kv_heads = 0, n_heads = 0, q_width = 0, lines = 0;
   const auto take = [&](std::size_t bytes) {
@@ -249,6 +260,7 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
       plan.counts_at = take(n_kv_heads * n_line * sizeof(float));
     place_references(plan, cache, n_kv_heads, take);
   }
+  place_held(plan, cache.layout.shape, take);
   if (n_slots > 0) {
     plan.scores_head_bytes = aligned_64(n_slots * sizeof(float));
     plan.scores_at = take(n_kv_heads * plan.scores_head_bytes);

@@ -49,9 +49,10 @@ struct PrefillPlan {
   // Byte offsets into scratch. The line of a KV head: headroom for an old tail, then the new
   // tokens.
   std::size_t positions_at = 0, lines_at = 0, line_bytes = 0;
-  std::size_t kept_at = 0;                           // in_layer: lines again, gathered by tier
-  std::size_t indices_at = 0;                        // in_layer: [n_kv_heads, line_tokens] int32
-  std::size_t counts_at = 0;                         // likewise fp32, where the merger counts
+  std::vector<std::size_t> held_at = {};  // [layers] the new tokens of a shared one; empty: none is
+  std::size_t kept_at = 0;                // in_layer: lines again, gathered by tier
+  std::size_t indices_at = 0;             // in_layer: [n_kv_heads, line_tokens] int32
+  std::size_t counts_at = 0;              // likewise fp32, where the merger counts
   std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
   // in_layer, where the merger wants reference queries: of each KV head, reference_bytes apart,
   // [n_references, head_dim] fp32, [n_references] fp32 of the LSE; then the merger's workspace.

@@ -117,12 +117,14 @@ void Prefill::State::extents_moved() {
   }
 }
 
-Result<void> Prefill::State::show_lanes() {
-  for (std::size_t head = 0; head < scratch.n_kv_heads(); ++head) {
-    const Lane& lane = cache.lanes[scratch.lane_index(head)];
+Result<void> Prefill::State::show_lanes(std::size_t layer) {
+  for (std::size_t head = 0; head < cache.layout.shape.layers[layer].n_kv_heads; ++head) {
+    const Lane& lane = cache.lanes[cache.layout.first_lane[layer] + head];
+    const bool has_ended = layer < scratch.layer;
     std::size_t n = 0;
     for (const kernels::ExactRun& run : lane.runs()) runs[head][n++] = run;
-    if (n_read > 0) runs[head][n++] = scratch.fresh(head).run(n_read);
+    if (n_read > 0)
+      runs[head][n++] = (has_ended ? scratch.held(layer, head) : scratch.fresh(head)).run(n_read);
     n_runs[head] = n;
     SATCHEL_TRY(table->set_runs(head, std::span(runs[head]).first(n)));
     SATCHEL_TRY(table->set_pages(head, lane.page_views()));
@@ -138,7 +140,7 @@ Result<void> Prefill::begin_layer(std::size_t layer) {
   s.n_read = s.n_chunk = 0;
   if (s.plan.scores_prefill) SATCHEL_TRY(s.scratch.zero_scores());
   if (s.probe) SATCHEL_TRY(s.probe->find());
-  return s.show_lanes();
+  return s.show_lanes(layer);
 }
 
 Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_tokens) {
@@ -161,11 +163,19 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
   SATCHEL_TRY(s.cache.backend.store(stores));
   s.n_read += n_tokens;
   s.n_chunk = n_tokens;
-  return s.show_lanes();
+  return s.show_lanes(s.scratch.layer);
 }
 
 kernels::Sequence Prefill::lanes() const {
   return {.lanes = state_->table.get(), .first_lane = 0, .n_tokens = state_->n_chunk};
+}
+
+Result<kernels::Sequence> Prefill::shared_lanes(std::size_t layer) {
+  State& s = *state_;
+  SATCHEL_ASSERT(!s.layer_open && layer < s.scratch.layer && s.n_read == s.plan.n_tokens());
+  SATCHEL_ASSERT(s.cache.layout.shape.layers[layer].is_shared);
+  SATCHEL_TRY(s.show_lanes(layer));
+  return kernels::Sequence{.lanes = s.table.get(), .first_lane = 0};
 }
 
 ScorerRequirements Prefill::requirements() const {
@@ -266,9 +276,19 @@ std::vector<kernels::ExactRun> Prefill::State::chunk_runs(std::size_t first) con
   return chunk;
 }
 
+// Before a merger changes any of it.
+Result<void> Prefill::State::hold_layer() {
+  for (std::size_t head = 0; head < scratch.n_kv_heads(); ++head)
+    SATCHEL_TRY(copy_exact(
+        cache.backend, scratch.head_dim(),
+        {scratch.fresh(head), 0, scratch.held(scratch.layer, head), 0, plan.n_tokens()}));
+  return {};
+}
+
 Result<void> Prefill::end_layer() {
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && s.n_read == s.plan.n_tokens());
+  if (s.cache.layout.shape.layers[s.scratch.layer].is_shared) SATCHEL_TRY(s.hold_layer());
   if (s.probe) {
     SATCHEL_TRY(s.probe->store_scores());
   } else {

@@ -2,7 +2,7 @@
 // leaves the cache as it was.
 //   prefill  begin -> for each layer { begin_layer -> for each chunk { add_chunk -> attend over
 //            lanes() -> [observe] } -> end_layer } -> commit. One layer's exact K and V of the span
-//            exist at a time.
+//            exist at a time, and those of shared layers from their end on.
 //   probe    the same with begin_probe: the tokens are seen by queries and then dropped; what was
 //            observed of the text stays as scores
 //   one at a time over a cache; no step is open
@@ -40,6 +40,9 @@ class Prefill {
   // What the chunk last added attends to: history and this layer's tokens so far; first_token and
   // n_tokens are the caller's to set. Valid until the next call.
   kernels::Sequence lanes() const;
+  // What a layer without lanes attends to that reads those of a shared layer, which has ended:
+  // history and all of the span's tokens. Otherwise as lanes().
+  Result<kernels::Sequence> shared_lanes(std::size_t layer);
   // Which observations are wanted; none: observe() need not be called.
   ScorerRequirements requirements() const;
   // Of the chunk last added; lse over all that its lanes() show (a second pass makes its own);

@@ -28,6 +28,12 @@ ExactBlock PrefillScratch::fresh(std::size_t head) const {
   return {all.k + skip * head_dim(), all.v + skip * head_dim(), all.positions + skip};
 }
 
+ExactBlock PrefillScratch::held(std::size_t of_layer, std::size_t head) const {
+  const std::size_t dim = cache.layout.shape.layers[of_layer].head_dim;
+  const std::size_t bytes = exact_block_bytes(plan.n_tokens(), dim);
+  return exact_block(at(plan.held_at[of_layer]) + head * bytes, plan.n_tokens(), dim);
+}
+
 float* PrefillScratch::scores(std::size_t head) const {
   return reinterpret_cast<float*>(at(plan.scores_at + head * plan.scores_head_bytes));
 }

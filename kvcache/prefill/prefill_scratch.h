@@ -21,6 +21,8 @@ struct PrefillScratch {
   ExactBlock line(std::size_t head) const;   // all of it
   ExactBlock fresh(std::size_t head) const;  // its new tokens
   ExactBlock kept(std::size_t head) const;
+  // The new tokens of a shared layer, once it has ended.
+  ExactBlock held(std::size_t of_layer, std::size_t head) const;
   float* scores(std::size_t head) const;
   float* state() const;                                                 // null: the scorer has none
   kernels::Batch batch(std::size_t first, std::size_t n_tokens) const;  // of the span's tokens

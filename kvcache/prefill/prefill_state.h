@@ -32,7 +32,9 @@ struct Prefill::State final : ExtentUser {
   State(State&&) = delete;
 
   void extents_moved() override;
-  Result<void> show_lanes();
+  // Of the layer in work, or of a shared one that has ended.
+  Result<void> show_lanes(std::size_t layer);
+  Result<void> hold_layer();  // what a shared layer is read by later
   std::vector<ObservedLane> observed_lanes() const;
   // Exact K and V of the chunk whose first token is the span's `first`, of every head.
   std::vector<kernels::ExactRun> chunk_runs(std::size_t first) const;

@@ -4,6 +4,8 @@
 //   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
 //   window  belongs to a layer: a query at position p sees positions > p - window, and what no
 //           later query can see the layer's lanes need not hold. It does not shorten the context.
+//   shared  a model's layer that reads the lanes of an earlier one has no lanes, takes no bytes and
+//           stands in no shape: to a cache it is more queries of the layer whose lanes it reads
 #pragma once
 
 #include <algorithm>
@@ -29,6 +31,8 @@ struct LayerShape {
   kernels::RopePairs rope_pairs = kernels::RopePairs::adjacent;
   std::vector<double> inverse_frequency = {};  // [n_rotated / 2], scaling already applied
   std::vector<float> sink_logits = {};         // [n_heads], as AttendArgs::sink_logits; empty: none
+  // Layers behind read these lanes too: a prefill has the layer's exact K and V to its end.
+  bool is_shared = false;
 
   std::size_t n_group() const { return n_heads / n_kv_heads; }
   std::size_t n_rotated() const { return 2 * inverse_frequency.size(); }
