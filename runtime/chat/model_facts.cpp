@@ -19,8 +19,7 @@ ModelFacts model_facts(const Engine& engine, const std::string& path) {
                    .has_thinking_switch = engine.chat_template().has_thinking_switch()};
   if (const auto& why = engine.gpu_fallback_reason())
     facts.gpu_fallback_reason = why->message + " [" + why->code + "]";
-  for (const LayerConfig& layer : engine.config().layers)
-    facts.n_lanes += layer.attention.n_kv_heads;
+  facts.n_lanes = engine.config().cache_shape().n_lanes();
   return facts;
 }
 

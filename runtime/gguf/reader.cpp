@@ -260,6 +260,14 @@ Result<std::vector<std::int32_t>> GgufFile::get_i32_array(std::string_view key) 
   return out;
 }
 
+Result<std::vector<bool>> GgufFile::get_bool_array(std::string_view key) const {
+  SATCHEL_TRY_ASSIGN(const GgufValue* found, array_of(*this, key));
+  if (found->element != GgufType::boolean) return wrong_type(key, *found, "an array of booleans");
+  std::vector<bool> out;
+  for (const std::byte each : found->bytes.first(found->count)) out.push_back(each != std::byte{0});
+  return out;
+}
+
 Result<std::string> GgufFile::model_fingerprint() const {
   SATCHEL_TRY(check_unchanged());
   XXH3_state_t state;

@@ -83,6 +83,7 @@ class GgufFile {
   Result<std::vector<float>> get_f32_array(std::string_view key) const;  // no NaN
   Result<std::vector<std::int32_t>> get_i32_array(
       std::string_view key) const;  // any integer width, if all fit
+  Result<std::vector<bool>> get_bool_array(std::string_view key) const;
 
   // Identifies the model of a saved cache: xxh3-128 over the whole file, or over its shards in
   // order, as 32 hexadecimal digits. Reads every byte (94 MB: about 10 ms from memory), so call it

@@ -1,6 +1,6 @@
 // BlockGraph: the graph of all architectures whose layers are attention, then a gated feed-forward
-// or experts, each with a way around it. What differs between them is a BlockStyle, and numbers in
-// ModelConfig.
+// or experts, each with a way around it; a third part gives layers something of each token anew
+// (Gemma 4). What differs between them is a BlockStyle, and numbers in ModelConfig.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,7 @@
 #include "runtime/model/graph.h"
 #include "runtime/model/parts/attention_part.h"
 #include "runtime/model/parts/feed_forward_part.h"
+#include "runtime/model/parts/per_layer_part.h"
 
 namespace satchel::runtime {
 
@@ -23,10 +24,14 @@ class BlockGraph final : public Graph {
   struct Layer {
     AttentionPart attention;
     FeedForwardPart feed_forward;
+    PerLayerPart per_layer;  // used where the config has a width for it
   };
   BlockStyle style_;
   std::vector<Layer> layers_;
-  std::vector<kernels::Backend::Ranked> chosen_;  // lent to one step at a time
+  PerLayerTables per_layer_tables_;
+  // Lent to one step at a time.
+  std::vector<kernels::Backend::Ranked> chosen_;
+  std::vector<std::int32_t> rows_;
 };
 
 // Architecture::graph of the style.

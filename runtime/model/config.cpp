@@ -15,9 +15,25 @@ std::string supported() {
 
 }  // namespace
 
+std::size_t ModelConfig::n_reading_layers() const {
+  std::size_t n = layers.size();
+  while (n > 0 && layers[n - 1].reads_lanes_of) --n;
+  return n;
+}
+
+std::size_t ModelConfig::cache_layer(std::size_t layer) const {
+  const std::size_t owner = layers[layer].reads_lanes_of.value_or(layer);
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < owner; ++i) before += layers[i].reads_lanes_of ? 0u : 1u;
+  return before;
+}
+
 kvcache::CacheShape ModelConfig::cache_shape() const {
   kvcache::CacheShape shape;
-  for (const LayerConfig& layer : layers) shape.layers.push_back(layer.attention);
+  for (const LayerConfig& layer : layers)
+    if (!layer.reads_lanes_of) shape.layers.push_back(layer.attention);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (layers[i].reads_lanes_of) shape.layers[cache_layer(i)].is_shared = true;
   shape.head_budgets = head_budgets;
   shape.key_bases = key_bases;
   shape.selector = selector;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,14 @@ class GgufFile;
 
 struct LayerConfig {
   kvcache::LayerShape attention;
-  std::size_t ffn_width = 0;                      // of each expert, where there are experts
-  std::size_t n_experts = 0, n_experts_used = 0;  // 0: none
+  std::size_t ffn_width = 0;                       // of each expert, where there are experts
+  std::size_t n_experts = 0, n_experts_used = 0;   // 0: none
+  std::size_t ffn_beside = 0;                      // of a feed-forward beside the experts; 0: none
+  std::vector<float> expert_factors = {};          // [n_experts] of what each gives; empty: 1
+  bool experts_are_fused = false;                  // one tensor holds their gate and up
+  bool values_are_keys = false;                    // K = V: both are made of one projection
+  float output_scale = 1;                          // of x behind the layer
+  std::optional<std::size_t> reads_lanes_of = {};  // an earlier layer; none: it has its own
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied
   // with (RoPE's scaling where it rotates not all of a head; else attention_scale has it).
   // Queries get it, before RoPE: cached keys are rotated and nothing else.
@@ -35,7 +42,8 @@ struct ModelConfig {
   float norm_epsilon = 1e-5f;
   // Factors of embeddings, of what half a layer adds to x, of logits; then the logits' soft cap.
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
-  float logit_cap = 0;  // 0: none
+  float logit_cap = 0;              // 0: none
+  std::size_t per_layer_width = 0;  // of what each layer is given of a token anew; 0: nothing
   std::vector<LayerConfig> layers;
   kernels::WorkLimits work_limits = {};  // Model::load() takes the backend's where this is unset
   // Null until they have been measured.
@@ -46,6 +54,10 @@ struct ModelConfig {
   std::shared_ptr<const kvcache::SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
+  // From the first of these on, no layer has lanes of its own: what is read of a text ends there.
+  std::size_t n_reading_layers() const;
+  // Whose lanes a layer attends to, as cache_shape() counts: it has the layers with own lanes only.
+  std::size_t cache_layer(std::size_t layer) const;
   kvcache::CacheShape cache_shape() const;
   static Result<ModelConfig> from(const GgufFile& file);
 };

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -34,6 +35,12 @@ struct TensorSpec {
   // A matrix or vector that is a part of the tensor (fused projections, experts side by side): it
   // begins at this row, of so many in all. The parts of a tensor together are the whole of it.
   std::size_t first_row = 0, n_rows = 0;  // n_rows 0: it is the whole tensor
+  // A table that only embed() reads. Each of the tensor's rows is so many rows of it.
+  bool is_table = false;
+  std::size_t rows_of_row = 1;
+  float factor = 1;  // of a vector
+  // A vector of this value alone: no tensor has it.
+  std::optional<float> constant = {};
 
   std::size_t n_rows_in_all() const { return n_rows == 0 ? n_out : n_rows; }
 };
@@ -42,7 +49,8 @@ struct TensorSpec {
 struct LayerStep {
   std::size_t layer = 0;
   kernels::Batch batch;
-  const float* rotation = nullptr;  // of this layer's frequencies and this batch
+  std::span<const std::int32_t> ids = {};  // of the batch; empty: nothing is finished
+  const float* rotation = nullptr;         // of this layer's frequencies and this batch
   const Workspace& work;
   const std::stop_token& stop;
 
@@ -79,6 +87,7 @@ class Graph {
   // Embedding, last norm, output, RoPE's factors (which the config took): the same everywhere.
   void spec_of_ends(std::vector<TensorSpec>& specs);
   const LayerConfig& layer(const LayerStep& step) const { return config_.layers[step.layer]; }
+  const kernels::Weight& embedding() const { return *embedding_; }
 
   kernels::Backend& backend_;
   const ModelConfig& config_;

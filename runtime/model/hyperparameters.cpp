@@ -30,6 +30,28 @@ Result<std::size_t> Hyperparameters::count(std::string_view part, std::size_t ma
   return static_cast<std::size_t>(value);
 }
 
+Result<std::vector<std::size_t>> Hyperparameters::counts(std::string_view part, std::size_t max,
+                                                         std::size_t n_layers,
+                                                         std::optional<std::size_t> absent) const {
+  const GgufValue* found = file_.find(key(part));
+  if (found == nullptr || found->type != GgufType::array) {
+    SATCHEL_TRY_ASSIGN(const std::size_t same, count(part, max, absent));
+    return std::vector<std::size_t>(n_layers, same);
+  }
+  SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> values, file_.get_i32_array(key(part)));
+  if (values.size() != n_layers)
+    return unfit(part, "has " + std::to_string(values.size()) + " values for " +
+                           std::to_string(n_layers) + " layers.");
+  std::vector<std::size_t> out;
+  for (const std::int32_t value : values) {
+    if (value <= 0 || static_cast<std::size_t>(value) > max)
+      return unfit(part, "has a value of " + std::to_string(value) + ", but must be from 1 to " +
+                             std::to_string(max) + ".");
+    out.push_back(static_cast<std::size_t>(value));
+  }
+  return out;
+}
+
 Result<std::size_t> Hyperparameters::count_or_none(std::string_view part, std::size_t max) const {
   SATCHEL_TRY_ASSIGN(const std::uint32_t value, file_.get_u32(key(part), 0));
   if (value > max)
@@ -52,7 +74,8 @@ Result<ModelConfig> Hyperparameters::sizes() const {
   SATCHEL_TRY_ASSIGN(const std::size_t n_layers, count("block_count", kLayersMax));
   SATCHEL_TRY_ASSIGN(config.width, count("embedding_length", kWidthMax));
   LayerConfig layer;
-  SATCHEL_TRY_ASSIGN(layer.ffn_width, count("feed_forward_length", kWidthMax));
+  SATCHEL_TRY_ASSIGN(const std::vector<std::size_t> ffn_widths,
+                     counts("feed_forward_length", kWidthMax, n_layers));
   SATCHEL_TRY_ASSIGN(config.context, count("context_length", kContextMax));
   SATCHEL_TRY(read_heads(layer, config.width));
   SATCHEL_TRY_ASSIGN(config.norm_epsilon, number_above(0, "attention.layer_norm_rms_epsilon"));
@@ -60,17 +83,14 @@ Result<ModelConfig> Hyperparameters::sizes() const {
     return unfit("attention.layer_norm_rms_epsilon", "must be above 0 and at most 1.");
   SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary(config.width));
   config.layers.assign(n_layers, layer);
+  for (std::size_t i = 0; i < n_layers; ++i) config.layers[i].ffn_width = ffn_widths[i];
+  SATCHEL_TRY(read_kv_heads(config));
   return config;
 }
 
 Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) const {
   kvcache::LayerShape& shape = layer.attention;
   SATCHEL_TRY_ASSIGN(shape.n_heads, count("attention.head_count", kHeadsMax));
-  SATCHEL_TRY_ASSIGN(shape.n_kv_heads, count("attention.head_count_kv", kHeadsMax, shape.n_heads));
-  if (shape.n_heads % shape.n_kv_heads != 0)
-    return unfit("attention.head_count_kv", "is " + std::to_string(shape.n_kv_heads) +
-                                                ", which does not divide the " +
-                                                std::to_string(shape.n_heads) + " heads.");
   SATCHEL_TRY_ASSIGN(shape.head_dim,
                      count("attention.key_length", kHeadDimMax, width / shape.n_heads));
   SATCHEL_TRY_ASSIGN(const std::size_t value_dim,
@@ -80,6 +100,20 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
                  "The model's key length " + std::to_string(shape.head_dim) + " and value length " +
                      std::to_string(value_dim) + " differ, which is not supported."};
   shape.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+  return {};
+}
+
+Result<void> Hyperparameters::read_kv_heads(ModelConfig& config) const {
+  const std::size_t n_heads = config.layers[0].attention.n_heads;
+  SATCHEL_TRY_ASSIGN(const std::vector<std::size_t> n_kv_heads,
+                     counts("attention.head_count_kv", kHeadsMax, config.n_layers(), n_heads));
+  for (std::size_t i = 0; i < config.n_layers(); ++i) {
+    if (n_heads % n_kv_heads[i] != 0)
+      return unfit("attention.head_count_kv", "is " + std::to_string(n_kv_heads[i]) +
+                                                  ", which does not divide the " +
+                                                  std::to_string(n_heads) + " heads.");
+    config.layers[i].attention.n_kv_heads = n_kv_heads[i];
+  }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
@@ -26,6 +27,10 @@ class Hyperparameters {
   // A count that must lie in 1 … max.
   Result<std::size_t> count(std::string_view part, std::size_t max,
                             std::optional<std::size_t> absent = {}) const;
+  // Likewise of each layer: one count for all, or one for each.
+  Result<std::vector<std::size_t>> counts(std::string_view part, std::size_t max,
+                                          std::size_t n_layers,
+                                          std::optional<std::size_t> absent = {}) const;
   // 0 … max, 0 where absent.
   Result<std::size_t> count_or_none(std::string_view part, std::size_t max) const;
   // Above `least`.
@@ -33,8 +38,8 @@ class Hyperparameters {
                              std::optional<float> absent = {}) const;
   Error unfit(std::string_view part, const std::string& what) const;
 
-  // Width, vocabulary, context, norm_epsilon, and all layers alike: heads, head_dim, ffn_width, a
-  // scale of 1 / sqrt(head_dim); no window, no RoPE.
+  // Width, vocabulary, context, norm_epsilon, and of all layers: heads, head_dim, ffn_width, a
+  // scale of 1 / sqrt(head_dim); no window, no RoPE. Only n_kv_heads and ffn_width may differ.
   Result<ModelConfig> sizes() const;
   // attention.sliding_window, 0 where there is none or where it is as long as the context.
   Result<std::size_t> window(const ModelConfig& config) const;
@@ -45,6 +50,7 @@ class Hyperparameters {
 
  private:
   Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
+  Result<void> read_kv_heads(ModelConfig& config) const;
   Result<std::size_t> n_vocabulary(std::size_t width) const;
 
   const GgufFile& file_;

@@ -65,11 +65,11 @@ struct Model::Run {
   std::size_t first_of(const LayerStep& step) const {
     return static_cast<std::size_t>(step.batch.positions - scratch.positions());
   }
-  // Whether anybody asks for the state of these tokens behind this layer: behind the last one,
-  // where one of them is wanted.
-  bool goes_on_behind(const LayerStep& step, std::size_t n_layers) const {
+  // Whether anybody asks for the state of these tokens behind this layer: behind the last one that
+  // makes keys and values, where one of them is wanted.
+  bool goes_on_behind(const LayerStep& step, std::size_t n_reading_layers) const {
     const std::size_t n_behind = ids.size() - first_of(step) - step.batch.n_tokens;
-    return step.layer + 1 < n_layers || n_behind < n_wanted;
+    return step.layer + 1 < n_reading_layers || n_behind < n_wanted;
   }
   bool samples_in(const LayerStep& step) const {
     return samples.n() > 0 && samples.token(samples.n() - 1) >= first_of(step) &&
@@ -104,6 +104,7 @@ Result<LayerStep> Model::step_of(Run& run, std::size_t layer, std::size_t at, st
                                  .n_tokens = n,
                                  .position_min = *least,
                                  .position_max = *most},
+                       .ids = run.ids.subspan(at, n),
                        .rotation = work.rotation,
                        .work = work,
                        .stop = run.stop};
@@ -155,16 +156,17 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
                                                    ? pass.cache.begin_prefill(*pass.plan)
                                                    : pass.cache.begin_prefill(request));
   const std::vector<std::int32_t> positions = positions_from(n_before, n);
-  Run run{
-      .ids = pass.ids,
-      .positions = positions,
-      .scratch = scratch,
-      .stop = pass.stop,
-      .progress = pass.progress,
-      .n_seen = n_seen,
-      .watch = pass.watch,
-      .samples = pass.samples,
-      .n_wanted = pass.last_rows != nullptr ? fidelity_rows(n) : (pass.logits.empty() ? 0u : 1u)};
+  Run run{.ids = pass.ids,
+          .positions = positions,
+          .scratch = scratch,
+          .stop = pass.stop,
+          .progress = pass.progress,
+          .n_seen = n_seen,
+          .watch = pass.watch,
+          .samples = pass.samples,
+          .n_wanted = pass.last_rows != nullptr || pass.samples.n() > 0
+                          ? fidelity_rows(n)
+                          : (pass.logits.empty() ? 0u : 1u)};
   {
     const NeededBytes needed(needed_bytes_, pass.needed_bytes);
     SATCHEL_TRY(read_layers(run, prefill));
@@ -210,17 +212,20 @@ Result<void> Model::read_layers(Run& run, kvcache::Prefill& prefill) {
 
 Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill) {
   const std::size_t n = run.ids.size();
-  SATCHEL_TRY(prefill.begin_layer(layer));
+  const bool has_lanes = !config_.layers[layer].reads_lanes_of;
+  if (has_lanes) SATCHEL_TRY(prefill.begin_layer(config_.cache_layer(layer)));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
     n_now = std::min(chunk_tokens(config_, run.n_seen + at), n - at);
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
-    SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), prefill));
+    float* x = run.x(at, config_.width);
+    SATCHEL_TRY(has_lanes ? read_chunk(run, step, x, prefill)
+                          : read_shared_chunk(run, step, x, prefill));
     SATCHEL_TRY(synchronise());
     if (run.progress)
       run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
   }
-  return prefill.end_layer();
+  return has_lanes ? prefill.end_layer() : Result<void>{};
 }
 
 Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
@@ -231,7 +236,7 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
   SATCHEL_TRY(prefill.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
   const kernels::Sequence lanes = prefill.lanes();
   const bool is_seen = needs_queries(wants), is_sampled = run.samples_in(step);
-  const bool goes_on = run.goes_on_behind(step, config_.n_layers());
+  const bool goes_on = run.goes_on_behind(step, config_.n_reading_layers());
   if (!goes_on && !is_seen && !is_watched && !is_sampled) return {};
   SATCHEL_TRY(graph_->attend(step, {&lanes, 1},
                              is_seen || is_watched || is_sampled ? Lse::wanted : Lse::unwanted));
@@ -240,6 +245,21 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
   if (is_watched) SATCHEL_TRY(run.watch->see(step));
   if (is_seen) SATCHEL_TRY(prefill.observe(seen_of(step, x)));
   return goes_on ? graph_->finish(step, x) : Result<void>{};
+}
+
+// A layer that reads the lanes of an earlier one.
+Result<void> Model::read_shared_chunk(const Run& run, const LayerStep& step, float* x,
+                                      kvcache::Prefill& prefill) {
+  if (!run.goes_on_behind(step, config_.n_reading_layers())) return {};
+  SATCHEL_TRY(project(step, Project::queries, false, x));
+  SATCHEL_TRY_ASSIGN(kernels::Sequence lanes,
+                     prefill.shared_lanes(config_.cache_layer(step.layer)));
+  lanes.n_tokens = step.batch.n_tokens;
+  const bool is_sampled = run.samples_in(step);
+  SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));
+  SATCHEL_TRY(step.go_on());
+  if (is_sampled) SATCHEL_TRY(sample(run, step));
+  return graph_->finish(step, x);
 }
 
 Result<void> Model::sample(const Run& run, const LayerStep& step) {
@@ -291,26 +311,29 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
 Result<void> Model::decode_layer(const LayerStep& step, float* x,
                                  std::span<const DecodeItem> items) {
   const LayerConfig& layer = config_.layers[step.layer];
+  const std::size_t of_cache = config_.cache_layer(step.layer);
+  const bool has_lanes = !layer.reads_lanes_of;
   bool needs_lse = false;
   for (const DecodeItem& item : items) needs_lse = needs_lse || item.cache->needs_step();
-  SATCHEL_TRY(project(step, Project::queries_keys_values, false, x));
+  SATCHEL_TRY(project(step, has_lanes ? Project::queries_keys_values : Project::queries, false, x));
   sequences_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    SATCHEL_TRY(items[i].cache->append(step.layer, step.work.k + i * layer.kv_width(),
-                                       step.work.v + i * layer.kv_width()));
-    SATCHEL_TRY(items[i].cache->choose_pages(step.layer, step.work.q + i * layer.q_width()));
-    kernels::Sequence lanes = items[i].cache->lanes(step.layer);
+    if (has_lanes)
+      SATCHEL_TRY(items[i].cache->append(of_cache, step.work.k + i * layer.kv_width(),
+                                         step.work.v + i * layer.kv_width()));
+    SATCHEL_TRY(items[i].cache->choose_pages(of_cache, step.work.q + i * layer.q_width()));
+    kernels::Sequence lanes = items[i].cache->lanes(of_cache);
     lanes.first_token = i;
     sequences_.push_back(lanes);
   }
   SATCHEL_TRY(graph_->attend(step, sequences_, needs_lse ? Lse::wanted : Lse::unwanted));
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].cache->needs_step()) continue;
+    if (!items[i].cache->needs_step() || !has_lanes) continue;
     const kernels::Batch of_token{.positions = step.batch.positions + i,
                                   .n_tokens = 1,
                                   .position_min = positions_[i],
                                   .position_max = positions_[i]};
-    SATCHEL_TRY(items[i].cache->observe_step(step.layer, step.work.q + i * layer.q_width(),
+    SATCHEL_TRY(items[i].cache->observe_step(of_cache, step.work.q + i * layer.q_width(),
                                              step.work.lse + i * layer.attention.n_heads,
                                              of_token));
   }
@@ -339,7 +362,7 @@ Result<void> Model::replay(const ReplayPass& pass) {
       float* x = run.x(at, config_.width);
       SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
       SATCHEL_TRY(project(step, Project::queries, false, x));
-      kernels::Sequence lanes = pass.cache.lanes(layer);
+      kernels::Sequence lanes = pass.cache.lanes(config_.cache_layer(layer));
       lanes.n_tokens = n_now;
       const bool is_sampled = run.samples_in(step);
       SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));

@@ -26,7 +26,8 @@
 namespace satchel::runtime {
 
 // Is shown each chunk of a prefill after its attention, layer by layer: step.work has q and k after
-// RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; its error ends the prefill.
+// RoPE, pre_rope_q, pre_rope_k and lse. Layers that read the lanes of others are not shown. Changes
+// nothing; its error ends the prefill.
 class PrefillWatch {
  public:
   virtual ~PrefillWatch() = default;
@@ -140,6 +141,8 @@ class Model {
   Result<void> read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill);
   Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
                           kvcache::Prefill& prefill);
+  Result<void> read_shared_chunk(const Run& run, const LayerStep& step, float* x,
+                                 kvcache::Prefill& prefill);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   // Copies what the run samples of this step's tokens, after its attention.
   Result<void> sample(const Run& run, const LayerStep& step);

@@ -22,6 +22,7 @@ std::size_t padded_floats(std::size_t n) {
 // The widest arrays of all layers.
 struct Widths {
   std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
+  bool are_beside = false;  // experts and a feed-forward
 };
 Widths widest(const ModelConfig& config) {
   Widths out;
@@ -29,7 +30,8 @@ Widths widest(const ModelConfig& config) {
     out.q = std::max(out.q, layer.q_width());
     out.kv = std::max(out.kv, layer.kv_width());
     out.heads = std::max(out.heads, layer.attention.n_heads);
-    out.ffn = std::max(out.ffn, layer.ffn_width);
+    out.ffn = std::max({out.ffn, layer.ffn_width, layer.ffn_beside});
+    out.are_beside = out.are_beside || layer.ffn_beside != 0;
     out.rotated = std::max(out.rotated, layer.attention.n_rotated());
     out.experts = std::max(out.experts, layer.n_experts);
   }
@@ -67,6 +69,18 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
     work.taken = place(n * config.width);
     work.routed = place(n * widths.experts);
   }
+  if (widths.are_beside) {
+    work.beside = place(n * config.width);
+    work.sum = place(n * config.width);
+  }
+  if (config.per_layer_width != 0) {
+    end = std::max(end, at);
+    at = shared;
+    work.embedded = place(n * config.width);
+    work.given = place(n * config.per_layer_width);
+    work.of_token = place(n * config.per_layer_width);
+    work.per_layer_gate = place(n * config.per_layer_width);
+  }
   end = std::max(end, at);
   at = shared;
   work.logits = place(size.n_logits * config.n_vocabulary);
@@ -87,6 +101,7 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
     const std::size_t seen = window == 0 ? n_visible : std::min(window, n_visible);
     const std::size_t ffn_width = layer.ffn_width * std::max<std::size_t>(1, layer.n_experts_used);
     largest = std::max({largest, config.width * (3 * ffn_width + layer.n_experts),
+                        config.width * 3 * layer.ffn_beside,
                         config.width * (layer.q_width() + 2 * layer.kv_width()),
                         2 * seen * layer.q_width()});
   }

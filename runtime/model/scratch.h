@@ -24,10 +24,17 @@ struct Workspace {
   float* lse = nullptr;                  // [chunk, n_heads]
   float *gate = nullptr, *up = nullptr;  // [chunk, ffn_width], over q … lse
   // Where a layer has experts, behind `up`: what one of them is given, and the router's logits.
-  float* taken = nullptr;     // [chunk, width]
-  float* routed = nullptr;    // [chunk, n_experts]
-  float* logits = nullptr;    // [n_logits, n_vocabulary], over q … routed
-  float* rotation = nullptr;  // [chunk, n_rotated / 2, 2] of the layer in work
+  float* taken = nullptr;   // [chunk, width]
+  float* routed = nullptr;  // [chunk, n_experts]
+  // Where a feed-forward stands beside them, further behind: what it and they give.
+  float *beside = nullptr, *sum = nullptr;  // [chunk, width]
+  // Where layers are given something of each token, over q … too: its embedding, what a layer is
+  // given, what it makes of that.
+  float* embedded = nullptr;  // [chunk, width]
+  float *given = nullptr, *of_token = nullptr,
+        *per_layer_gate = nullptr;  // [chunk, per_layer_width]
+  float* logits = nullptr;          // [n_logits, n_vocabulary], over q … routed
+  float* rotation = nullptr;        // [chunk, n_rotated / 2, 2] of the layer in work
   // q and k before RoPE, where the cache wants them.
   float *pre_rope_q = nullptr, *pre_rope_k = nullptr;
 };

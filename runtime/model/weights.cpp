@@ -23,7 +23,8 @@ std::size_t dims_most(const TensorSpec& spec) {
 }
 
 std::span<const std::byte> wanted_bytes(const TensorSpec& spec, const GgufTensor& tensor) {
-  const std::size_t row = tensor.bytes.size() / tensor.n_rows();  // rows are whole blocks
+  // Rows are whole blocks.
+  const std::size_t row = tensor.bytes.size() / (tensor.n_rows() * spec.rows_of_row);
   return tensor.bytes.subspan(spec.first_row * row, spec.n_out * row);
 }
 
@@ -40,7 +41,7 @@ class Loader {
     std::size_t vectors = 0;
     for (const TensorSpec& spec : specs_) {
       SATCHEL_TRY_ASSIGN(const GgufTensor* found, required(spec));
-      if (found != nullptr) vectors += vector_bytes(spec);
+      if (found != nullptr || spec.constant) vectors += vector_bytes(spec);
     }
     SATCHEL_TRY_ASSIGN(out_.vectors, backend_.allocate(vectors));
     for (const TensorSpec& spec : specs_) {
@@ -60,22 +61,28 @@ class Loader {
   // The tensor to be loaded, of the shape that is asked for; null where there is nothing to load.
   Result<const GgufTensor*> required(const TensorSpec& spec) const {
     const GgufTensor* found = file_.find_tensor(spec.name);
+    if (spec.constant) return static_cast<const GgufTensor*>(nullptr);
     const bool is_loaded = spec.matrix != nullptr || spec.vector != nullptr;
     if (!is_loaded || (found == nullptr && spec.is_optional))
       return static_cast<const GgufTensor*>(nullptr);
     SATCHEL_TRY_ASSIGN(found, file_.require_tensor(spec.name));
-    if (found->n_dims <= dims_most(spec) && found->row_length() == spec.n_in &&
-        found->n_rows() == spec.n_rows_in_all())
+    const bool is_whole = kernels::row_bytes(*found->type, spec.n_in).has_value();
+    if (found->n_dims <= dims_most(spec) && is_whole &&
+        found->row_length() == spec.n_in * spec.rows_of_row &&
+        found->n_rows() * spec.rows_of_row == spec.n_rows_in_all())
       return found;
-    return Error{ErrorKind::corrupt, "MODEL_METADATA",
-                 "Tensor \"" + spec.name + "\" is " +
-                     shape_text(found->n_rows(), found->row_length()) + ", but must be " +
-                     shape_text(spec.n_rows_in_all(), spec.n_in) + "."};
+    return Error{
+        ErrorKind::corrupt, "MODEL_METADATA",
+        "Tensor \"" + spec.name + "\" is " + shape_text(found->n_rows(), found->row_length()) +
+            ", but must be " +
+            shape_text(spec.n_rows_in_all() / spec.rows_of_row, spec.n_in * spec.rows_of_row) +
+            "."};
   }
 
   Result<void> one(const TensorSpec& spec) {
     if (spec.first_row == 0 && file_.find_tensor(spec.name) != nullptr) ++n_known_;
     SATCHEL_TRY_ASSIGN(const GgufTensor* found, required(spec));
+    if (spec.constant) return put(spec, std::vector<float>(spec.n_in, *spec.constant));
     if (found == nullptr) return {};
     SATCHEL_TRY(spec.matrix != nullptr ? matrix(spec, *found) : vector(spec, *found));
     bytes_done_ += wanted_bytes(spec, *found).size();
@@ -87,13 +94,13 @@ class Loader {
     const std::span<const std::byte> bytes = wanted_bytes(spec, tensor);
     SATCHEL_TRY_ASSIGN(
         std::unique_ptr<kernels::Weight> weight,
-        backend_.load_weight({.type = *tensor.type,
-                              .n_out = spec.n_out,
-                              .n_in = spec.n_in,
-                              .bytes = bytes,
-                              .done_with = [&file = file_](std::span<const std::byte> part) {
-                                file.let_go(part);
-                              }}));
+        backend_.load_weight(
+            {.type = *tensor.type,
+             .n_out = spec.n_out,
+             .n_in = spec.n_in,
+             .bytes = bytes,
+             .done_with = [&file = file_](std::span<const std::byte> part) { file.let_go(part); },
+             .is_table = spec.is_table}));
     const std::size_t owned = weight->owned_bytes();
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();
@@ -107,9 +114,14 @@ class Loader {
     std::vector<float> values(spec.n_in);
     kernels::dequantise_row(*tensor.type, wanted_bytes(spec, tensor).data(), values.size(),
                             values.data());
+    for (float& value : values) value *= spec.factor;
+    return put(spec, values);
+  }
+
+  Result<void> put(const TensorSpec& spec, std::span<const float> values) {
     std::byte* to = out_.vectors.data() + vectors_at_;
     vectors_at_ += vector_bytes(spec);
-    SATCHEL_TRY(backend_.upload(to, std::as_bytes(std::span(values))));
+    SATCHEL_TRY(backend_.upload(to, std::as_bytes(values)));
     *spec.vector = reinterpret_cast<const float*>(to);
     return {};
   }

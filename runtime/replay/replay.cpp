@@ -125,8 +125,9 @@ Result<double> attention_kept(Model& model, const AttentionPass& pass) {
   std::size_t n_heads = 0;
   for (std::size_t layer = 0; layer < config.n_layers(); ++layer) {
     const LayerStep step{.layer = layer, .batch = batch, .work = scratch.work(), .stop = pass.stop};
-    SATCHEL_TRY_ASSIGN(const std::vector<double> of_heads,
-                       left_in_layer(model, step, exact, pass.cache.lanes(layer)));
+    SATCHEL_TRY_ASSIGN(
+        const std::vector<double> of_heads,
+        left_in_layer(model, step, exact, pass.cache.lanes(config.cache_layer(layer))));
     for (const double left : of_heads) sum += left;
     n_heads += of_heads.size();
   }

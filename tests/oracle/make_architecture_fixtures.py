@@ -48,6 +48,7 @@ class Row:
     transposed: bool = False  # experts: transformers holds them [in, out], gate and up side by side
     extra: Callable = lambda out: None  # metadata of its own
     other_until: int = N_TOKENS  # positions that llama.cpp computes alike
+    gains: float = 1  # what gains of queries and keys are around
     greedy_seed: int = 0  # of a prompt that GREEDY tokens go on, none of them nearly another; 0: none
 
 
@@ -77,6 +78,36 @@ def gemma3(out: gguf.GGUFWriter) -> None:
     out.add_sliding_window(WINDOW)
     out.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
     out.add_rope_scaling_factor(8.0)
+
+
+def gemma4(out: gguf.GGUFWriter) -> None:
+    out.add_sliding_window(WINDOW)
+    out.add_rope_freq_base_swa(10_000.0)
+    out.add_final_logit_softcapping(5.0)
+    out.add_key_length_swa(16)
+    out.add_value_length_swa(16)
+    out.add_rope_dimension_count_swa(16)
+
+
+def gemma4_e(out: gguf.GGUFWriter) -> None:
+    gemma4(out)
+    out.add_rope_dimension_count(32)
+    out.add_sliding_window_pattern([True, True, False] * 2)
+    out.add_shared_kv_layers(3)
+    out.add_embedding_length_per_layer_input(32)
+    out.add_feed_forward_length([32] * 3 + [64] * 3)
+
+
+def gemma4_moe(out: gguf.GGUFWriter) -> None:
+    gemma4(out)
+    out.add_key_length(64)
+    out.add_value_length(64)
+    out.add_rope_dimension_count(64)
+    out.add_sliding_window_pattern([True, True, False])
+    out.add_shared_kv_layers(0)
+    out.add_embedding_length_per_layer_input(0)
+    out.add_head_count_kv([2, 2, 1])
+    experts(out, 5, 2, 32)
 
 
 def granite(out: gguf.GGUFWriter) -> None:
@@ -125,6 +156,11 @@ LONGROPE = rope("longrope", partial_rotary_factor=0.75, original_max_position_em
 LOCAL = {"rope_type": "default", "rope_theta": 10_000.0}
 GEMMA3_ROPE = {"sliding_attention": LOCAL,
                "full_attention": {"rope_type": "linear", "rope_theta": 1_000_000.0, "factor": 8.0}}
+GEMMA4 = {"sliding_window": WINDOW, "head_dim": 16, "final_logit_softcapping": 5.0,
+          "rope_parameters": {"sliding_attention": LOCAL,
+                              "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                                                 "rope_theta": 1_000_000.0}}}
+PATTERN = ["sliding_attention", "sliding_attention", "full_attention"]
 OLMO3_ROPE = {"sliding_attention": LOCAL, "full_attention": YARN["rope_parameters"]}
 # llama.cpp ends the ramp of YaRN at a whole pair, transformers where it falls: with this base at pair 1.9999.
 GPT_OSS_BASE = 453_000.0
@@ -153,6 +189,19 @@ TABLE = {
                   **ONE_LANE, gain=1, extra=gemma2),
     "gemma3": Row("Gemma3", "gemma3", SLIDING | {"query_pre_attn_scalar": 32, "rope_parameters": GEMMA3_ROPE},
                   **ONE_LANE, layers=6, ffn=32, base=1_000_000.0, gain=1, extra=gemma3),
+    # Layers 3 to 5 read the keys and values of layers 1 (those with a window) and 2.
+    "gemma4_e": Row("Gemma4", "gemma4",
+                    GEMMA4 | {"global_head_dim": 32, "layer_types": PATTERN * 2, "num_kv_shared_layers": 3,
+                              "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": VOCABULARY,
+                              "use_double_wide_mlp": True},
+                    layers=6, heads=(4, 1), ffn=32, base=1_000_000.0, gains=0.5, extra=gemma4_e, greedy_seed=8),
+    # In layer 2 values are made of what keys are made of.
+    "gemma4_moe": Row("Gemma4", "gemma4",
+                      GEMMA4 | {"global_head_dim": 64, "layer_types": PATTERN, "num_global_key_value_heads": 1,
+                                "attention_k_eq_v": True, "hidden_size_per_layer_input": 0,
+                                "enable_moe_block": True, "num_experts": 5, "top_k_experts": 2,
+                                "moe_intermediate_size": 32, "tie_word_embeddings": False},
+                      layers=3, ffn=32, base=1_000_000.0, gains=0.5, extra=gemma4_moe, greedy_seed=5),
     "phi3": Row("Phi3", "phi3", SLIDING | UNPADDED | LONGROPE | {"original_max_position_embeddings": ORIGINAL},
                 **ONE_LANE, extra=phi3, other_until=WINDOW),
     "gpt_oss": Row("GptOss", "gpt-oss", SLIDING | GPT_OSS | {"num_local_experts": 5, "num_experts_per_tok": 2},
@@ -171,17 +220,24 @@ NAMES = {  # of a layer: transformers -> GGUF
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
     "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "mlp.experts.down_proj": "ffn_down_exps",
     "block_sparse_moe.experts.down_proj": "ffn_down_exps", "post_feedforward_layernorm": "post_ffw_norm",
-    "pre_feedforward_layernorm": "ffn_norm", "self_attn.sinks": "attn_sinks", "mlp.router": "ffn_gate_inp"}
+    "pre_feedforward_layernorm": "ffn_norm", "self_attn.sinks": "attn_sinks", "mlp.router": "ffn_gate_inp",
+    "router.proj": "ffn_gate_inp", "experts.down_proj": "ffn_down_exps", "experts.gate_up_proj": "ffn_gate_up_exps",
+    "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
+    "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "per_layer_input_gate": "inp_gate",
+    "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm", "layer_scalar": "layer_output_scale"}
 ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
-        "lm_head.weight": "output.weight"}
+        "lm_head.weight": "output.weight", "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
+        "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
+        "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight"}
+SCALES = {"router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale"}
 
 
 def tiny(row: Row):
-    config = getattr(transformers, row.model + ("TextConfig" if row.model == "Gemma3" else "Config"))
+    config = getattr(transformers, row.model + ("TextConfig" if row.model in ("Gemma3", "Gemma4") else "Config"))
     given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
                  num_attention_heads=row.heads[0], num_key_value_heads=row.heads[1], head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
-                 tie_word_embeddings=row.gain == 1 or row.arch == "smollm3") | rope("default") | row.config
+                 tie_word_embeddings=row.gain == 1 or row.arch in ("smollm3", "gemma4")) | rope("default") | row.config
     if row.model in ("Phi3", "Granite", "GraniteMoe"):
         del given["head_dim"]
     made = config(**given)
@@ -212,14 +268,16 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     if name in ENDS:
         return [(ENDS[name], values)]
     _, _, layer, rest = name.split(".", 3)
+    if rest in SCALES:
+        return [(f"blk.{layer}.{SCALES[rest]}", values)]
     rest, kind = (rest.rsplit(".", 1) if rest.endswith((".weight", ".bias")) else (rest, "weight"))
     at = f"blk.{layer}."
     if rest.endswith("_proj_bias"):
         rest, kind = rest.removesuffix("_bias"), "bias"
-    if rest.endswith("experts.gate_up_proj"):
+    if rest.endswith("mlp.experts.gate_up_proj") or rest.endswith("block_sparse_moe.experts.gate_up_proj"):
         gate, up = (values[:, ::2], values[:, 1::2]) if row.transposed else np.split(values, 2, axis=1)
         return [(f"{at}ffn_gate_exps.{kind}", gate), (f"{at}ffn_up_exps.{kind}", up)]
-    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "olmo2", "gpt-oss"):
+    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss"):
         return [(at + "post_attention_norm.weight", values)]
     if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
         values = permute(values, row.heads[rest == "self_attn.k_proj"])
@@ -229,9 +287,11 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
 def fill(model, row: Row) -> list:
     """Random weights, as the file will give them back; returns the file's tensors."""
     rng, out = np.random.default_rng(20261123), []
-    for name, weight in model.named_parameters():
-        if "norm" in name:
-            values = (1 + 0.3 * rng.standard_normal(weight.shape)).astype(np.float32)
+    scalars = [(name, weight) for name, weight in model.named_buffers() if name.endswith("layer_scalar")]
+    for name, weight in [*model.named_parameters(), *scalars]:
+        if "norm" in name or name.endswith("scale") or name.endswith("layer_scalar"):
+            around = row.gains if name.endswith(("q_norm.weight", "k_norm.weight")) else 1
+            values = (around + 0.3 * rng.standard_normal(weight.shape)).astype(np.float32)
             weight.data = torch.from_numpy(values - row.gain if row.gain else values.copy())
         else:
             is_turned = row.transposed and weight.ndim == 3  # the file's order is made first
@@ -252,6 +312,11 @@ def rope_tensors(model, row: Row) -> list:
     if row.config.get("rope_parameters", {}).get("rope_type") == "llama3":
         plain = 10_000.0 ** (-np.arange(0, 32, 2) / 32)
         return [("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))]
+    if row.arch == "gemma4":  # pairs that stand still, in their places
+        plain = row.base ** (-np.arange(0, row.config["global_head_dim"], 2) / row.config["global_head_dim"])
+        given = model.model.rotary_emb.full_attention_inv_freq.numpy()
+        with np.errstate(divide="ignore"):
+            return [("rope_freqs.weight", np.where(given == 0, 1e30, plain / given).astype(np.float32))]
     return []
 
 
@@ -260,13 +325,15 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
     out.add_name(f"{row.arch}, random weights")
     out.add_block_count(row.layers)
     out.add_embedding_length(WIDTH)
-    out.add_feed_forward_length(row.ffn)
-    out.add_context_length(CONTEXT)
+    if row.arch != "gemma4" or row.layers == 3:
+        out.add_feed_forward_length(row.ffn)
+    out.add_context_length(4096 if row.arch == "gemma4" else CONTEXT)
     out.add_vocab_size(VOCABULARY)
     out.add_head_count(row.heads[0])
-    out.add_head_count_kv(row.heads[1])
-    out.add_key_length(32)
-    out.add_value_length(32)
+    if row.arch != "gemma4" or row.layers == 6:
+        out.add_head_count_kv(row.heads[1])
+        out.add_key_length(32)
+        out.add_value_length(32)
     out.add_layer_norm_rms_eps(EPSILON)
     out.add_rope_freq_base(row.base)
     out.add_tokenizer_model("none")

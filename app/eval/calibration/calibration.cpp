@@ -12,8 +12,8 @@ namespace {
 
 std::vector<std::size_t> head_dims_of(const runtime::ModelConfig& config) {
   std::vector<std::size_t> head_dims;
-  for (const runtime::LayerConfig& layer : config.layers)
-    head_dims.insert(head_dims.end(), layer.attention.n_kv_heads, layer.attention.head_dim);
+  for (const kvcache::LayerShape& layer : config.cache_shape().layers)
+    head_dims.insert(head_dims.end(), layer.n_kv_heads, layer.head_dim);
   return head_dims;
 }
 

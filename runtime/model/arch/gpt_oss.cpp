@@ -3,9 +3,7 @@
 // by a softmax over the chosen, with a clamped gate.
 //   yarn    its ramp begins and ends between pairs, which files do not say (llama.cpp rounds it)
 //   source  arXiv:2508.10925 section 2; transformers, models/gpt_oss
-#include <cmath>
-
-#include "kernels/reference/dequant.h"
+#include "runtime/model/arch/small_tensor.h"
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"
@@ -15,22 +13,6 @@ namespace {
 
 constexpr std::size_t kPattern = 2;  // the first layer of two has the window
 
-Result<std::vector<float>> sink_logits(const GgufFile& file, std::size_t layer, std::size_t n) {
-  const std::string name = "blk." + std::to_string(layer) + "." + kSinksTensor;
-  SATCHEL_TRY_ASSIGN(const GgufTensor* tensor, file.require_tensor(name));
-  std::vector<float> logits(n);
-  if (tensor->n_values != n || tensor->type != kernels::WeightType::f32)
-    return Error{ErrorKind::corrupt, "MODEL_METADATA",
-                 "Tensor \"" + name + "\" must have " + std::to_string(n) +
-                     " values of type F32, one for each head."};
-  kernels::dequantise_row(kernels::WeightType::f32, tensor->bytes.data(), n, logits.data());
-  for (const float logit : logits)
-    if (!std::isfinite(logit))
-      return Error{ErrorKind::corrupt, "MODEL_METADATA",
-                   "Tensor \"" + name + "\" has a value that is not finite."};
-  return logits;
-}
-
 Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
   SATCHEL_TRY_ASSIGN(const std::size_t window, of.window(config));
@@ -39,7 +21,7 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   for (std::size_t i = 0; i < config.n_layers(); ++i) {
     kvcache::LayerShape& shape = config.layers[i].attention;
     if (i % kPattern == 0) shape.window = window;
-    SATCHEL_TRY_ASSIGN(shape.sink_logits, sink_logits(of.file(), i, shape.n_heads));
+    SATCHEL_TRY_ASSIGN(shape.sink_logits, small_tensor(of.file(), i, kSinksTensor, shape.n_heads));
   }
   return config;
 }

@@ -39,10 +39,15 @@ void AttentionPart::spec_of_operand(std::size_t which, std::vector<TensorSpec>& 
 
 void AttentionPart::spec(std::vector<TensorSpec>& specs) {
   spec_of_norms("attn_norm.weight", "post_attention_norm.weight", specs);
-  for (std::size_t which = 0; which < std::size(kNames); ++which) spec_of_operand(which, specs);
+  const bool has_lanes = !sizes().reads_lanes_of;
+  const std::size_t n_own = !has_lanes ? 1 : sizes().values_are_keys ? 2 : std::size(kNames);
+  for (std::size_t which = 0; which < n_own; ++which) spec_of_operand(which, specs);
+  if (style_.has_value_norm && has_lanes)
+    specs.push_back(constant(1, sizes().attention.head_dim, v_.gain));
   specs.push_back(matrix("attn_output.weight", config_.width, sizes().q_width(), out_));
   specs.push_back(vector("attn_output.bias", config_.width, out_bias_));
   specs.back().is_optional = true;
+  if (style_.has_output_scale) specs.push_back(known(kOutputScaleTensor));
   if (!sizes().attention.sink_logits.empty()) specs.push_back(known(kSinksTensor));
 }
 
@@ -52,8 +57,10 @@ Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project w
   const Workspace& work = step.work;
   const bool only_queries = what == Graph::Project::queries;
   const Projection all[] = {q_.into(work.q), k_.into(work.k), v_.into(work.v)};
+  const std::size_t n_all = only_queries ? 1 : sizes().values_are_keys ? 2 : 3;
   SATCHEL_TRY(step.go_on());
-  SATCHEL_TRY(project(step, x, std::span(all).first(only_queries ? 1 : 3)));
+  SATCHEL_TRY(project(step, x, std::span(all).first(n_all)));
+  if (!only_queries) SATCHEL_TRY(finish_values(step));
   if (style_.qk_norm != QkNorm::none) {
     SATCHEL_TRY(step.go_on());
     SATCHEL_TRY(norm(step, q_, shape.n_heads, work.q));
@@ -62,6 +69,17 @@ Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project w
   if (sizes().rotated_scale == 1) return {};
   return backend_.scale_first(work.q, sizes().rotated_scale, step.batch.n_tokens * shape.n_heads,
                               shape.head_dim, shape.n_rotated());
+}
+
+// Before keys are normed: K = V are both what the projection gives.
+Result<void> AttentionPart::finish_values(const LayerStep& step) const {
+  const Workspace& work = step.work;
+  if (sizes().values_are_keys)
+    SATCHEL_TRY(backend_.copy(reinterpret_cast<std::byte*>(work.v),
+                              reinterpret_cast<const std::byte*>(work.k),
+                              step.batch.n_tokens * sizes().kv_width() * sizeof(float)));
+  if (!style_.has_value_norm) return {};
+  return norm(step, v_, sizes().attention.n_kv_heads, work.v);
 }
 
 Result<void> AttentionPart::norm(const LayerStep& step, const Operand& operand, std::size_t n_heads,

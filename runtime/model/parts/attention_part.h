@@ -26,6 +26,7 @@ class AttentionPart : public LayerPart {
     kernels::Backend::Projection into(float* out) const { return {weight, out, bias}; }
   };
   void spec_of_operand(std::size_t which, std::vector<TensorSpec>& specs);
+  Result<void> finish_values(const LayerStep& step) const;
   Result<void> norm(const LayerStep& step, const Operand& operand, std::size_t n_heads,
                     float* rows) const;
 

@@ -1,5 +1,7 @@
 #include "runtime/model/parts/feed_forward_part.h"
 
+#include <cmath>
+
 #include "kernels/base/assert.h"
 
 namespace satchel::runtime {
@@ -10,11 +12,25 @@ void FeedForwardPart::spec(std::vector<TensorSpec>& specs) {
   spec_of_norms(
       style_.ffn_norm_is_post_attention ? "post_attention_norm.weight" : "ffn_norm.weight",
       "post_ffw_norm.weight", specs);
-  return sizes().n_experts == 0 ? spec_of_glu(specs) : spec_of_moe(specs);
+  if (sizes().n_experts == 0) return spec_of_glu(sizes().ffn_width, specs);
+  spec_of_moe(specs);
+  if (sizes().ffn_beside != 0) spec_of_both(specs);
 }
 
-void FeedForwardPart::spec_of_glu(std::vector<TensorSpec>& specs) {
-  const std::size_t width = config_.width, ffn = sizes().ffn_width;
+void FeedForwardPart::spec_of_both(std::vector<TensorSpec>& specs) {
+  const std::size_t width = config_.width;
+  spec_of_glu(sizes().ffn_beside, specs);
+  specs.push_back(vector("pre_ffw_norm_2.weight", width, expert_gain_));
+  specs.push_back(vector("post_ffw_norm_1.weight", width, glu_gain_));
+  specs.push_back(vector("post_ffw_norm_2.weight", width, sum_gain_));
+  specs.push_back(vector("ffn_gate_inp.scale", width, router_gain_));
+  specs.back().factor = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
+  specs.push_back(constant(0, width, zeros_));
+  specs.push_back(known(kExpertFactorsTensor));
+}
+
+void FeedForwardPart::spec_of_glu(std::size_t ffn, std::vector<TensorSpec>& specs) {
+  const std::size_t width = config_.width;
   const TensorSpec up = matrix("ffn_up.weight", ffn, width, glu_.up);
   if (style_.is_fused) {
     specs.push_back(part_of(matrix("ffn_up.weight", ffn, width, glu_.gate), 0, 2 * ffn));
@@ -32,6 +48,7 @@ void FeedForwardPart::spec_of_moe(std::vector<TensorSpec>& specs) {
   specs.push_back(matrix("ffn_gate_inp.weight", n, width, router_));
   specs.push_back(vector("ffn_gate_inp.bias", n, router_bias_));
   specs.back().is_optional = true;
+  if (sizes().experts_are_fused) return spec_of_fused_experts(specs);
   const auto one = [&](std::size_t i, const char* name, std::size_t n_out, std::size_t n_in,
                        const kernels::Weight*& to) {
     specs.push_back(part_of(matrix(name, n_out, n_in, to), i * n_out, n * n_out));
@@ -50,10 +67,26 @@ void FeedForwardPart::spec_of_moe(std::vector<TensorSpec>& specs) {
   }
 }
 
+// Of each expert, rows of its gate, then of its up.
+void FeedForwardPart::spec_of_fused_experts(std::vector<TensorSpec>& specs) {
+  const std::size_t width = config_.width, ffn = sizes().ffn_width, n = sizes().n_experts;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto half = [&](std::size_t which, const kernels::Weight*& to) {
+      specs.push_back(part_of(matrix("ffn_gate_up_exps.weight", ffn, width, to),
+                              (2 * i + which) * ffn, 2 * n * ffn));
+    };
+    half(0, experts_[i].gate);
+    half(1, experts_[i].up);
+    specs.push_back(part_of(matrix("ffn_down_exps.weight", width, ffn, experts_[i].down), i * width,
+                            n * width));
+  }
+}
+
 Result<void> FeedForwardPart::add(const LayerStep& step, float* x,
                                   std::vector<kernels::Backend::Ranked>& chosen) const {
   SATCHEL_TRY(step.go_on());
-  return experts_.empty() ? add_glu(step, x) : add_experts(step, x, chosen);
+  if (experts_.empty()) return add_glu(step, x);
+  return sizes().ffn_beside == 0 ? add_experts(step, x, chosen) : add_both(step, x, chosen);
 }
 
 // The usual layer is one operation of the backend.
@@ -71,26 +104,57 @@ Result<void> FeedForwardPart::add_glu(const LayerStep& step, float* x) const {
                                   .gate_out = work.gate,
                                   .up_out = work.up},
                                  x, n);
+  SATCHEL_TRY(make_glu(step, x, sizes().ffn_width));
+  return add_to(step, x);
+}
+
+Result<void> FeedForwardPart::make_glu(const LayerStep& step, const float* x,
+                                       std::size_t ffn_width) const {
+  const Workspace& work = step.work;
+  const std::size_t n = step.batch.n_tokens;
   const Projection up[] = {{glu_.gate, work.gate}, {glu_.up, work.up}};
   SATCHEL_TRY(project(step, x, up));
   SATCHEL_TRY(step.go_on());
-  SATCHEL_TRY(backend_.glu(style_.activation, work.gate, work.up, n * sizes().ffn_width));
-  SATCHEL_TRY(backend_.matmul(*glu_.down, work.gate, n, work.normed));
+  SATCHEL_TRY(backend_.glu(style_.activation, work.gate, work.up, n * ffn_width));
+  return backend_.matmul(*glu_.down, work.gate, n, work.normed);
+}
+
+// Both read x; each has a norm behind, and their sum another.
+Result<void> FeedForwardPart::add_both(const LayerStep& step, float* x,
+                                       std::vector<kernels::Backend::Ranked>& chosen) const {
+  const Workspace& work = step.work;
+  const std::size_t n = step.batch.n_tokens, width = config_.width;
+  const auto normed = [&](const float* from, const float* gain, float* to) {
+    return backend_.rms_norm(from, gain, n, width, config_.norm_epsilon, to);
+  };
+  SATCHEL_TRY(make_glu(step, x, sizes().ffn_beside));
+  SATCHEL_TRY(normed(work.normed, glu_gain_, work.beside));
+  for (std::size_t t = 0; t < n; ++t)
+    SATCHEL_TRY(backend_.copy(reinterpret_cast<std::byte*>(work.sum + t * width),
+                              reinterpret_cast<const std::byte*>(zeros_), width * sizeof(float)));
+  SATCHEL_TRY(step.go_on());
+  SATCHEL_TRY(add_experts(step, x, chosen));
+  SATCHEL_TRY(normed(work.sum, sum_gain_, work.normed));
+  SATCHEL_TRY(backend_.add(work.normed, work.beside, n * width));
   return add_to(step, x);
 }
 
 Result<void> FeedForwardPart::add_experts(const LayerStep& step, float* x,
                                           std::vector<kernels::Backend::Ranked>& chosen) const {
-  SATCHEL_ASSERT(gain_before_ != nullptr && gain_behind_ == nullptr);
+  const bool is_beside = sizes().ffn_beside != 0;
+  SATCHEL_ASSERT(gain_before_ != nullptr && (is_beside || gain_behind_ == nullptr));
   const Workspace& work = step.work;
   const std::size_t n_chosen = step.batch.n_tokens * sizes().n_experts_used;
   if (chosen.size() < n_chosen) chosen.resize(n_chosen);
-  return backend_.moe({.gain = gain_before_,
+  return backend_.moe({.gain = is_beside ? expert_gain_ : gain_before_,
+                       .router_gain = router_gain_,
                        .router = router_,
                        .router_bias = router_bias_,
                        .experts = experts_,
+                       .expert_factors = sizes().expert_factors,
                        .n_used = sizes().n_experts_used,
-                       .factor = config_.residual_scale,
+                       .factor = is_beside ? 1 : config_.residual_scale,
+                       .sum = is_beside ? work.sum : nullptr,
                        .activation = style_.activation,
                        .epsilon = config_.norm_epsilon,
                        .normed = work.normed,

@@ -1,5 +1,5 @@
 // FeedForwardPart: the second half of a layer: one gated feed-forward, or experts of which each
-// token uses a few.
+// token uses a few, or both side by side (Gemma 4).
 #pragma once
 
 #include <vector>
@@ -19,8 +19,14 @@ class FeedForwardPart : public LayerPart {
                    std::vector<kernels::Backend::Ranked>& chosen) const;
 
  private:
-  void spec_of_glu(std::vector<TensorSpec>& specs);
+  void spec_of_glu(std::size_t ffn_width, std::vector<TensorSpec>& specs);
   void spec_of_moe(std::vector<TensorSpec>& specs);
+  void spec_of_fused_experts(std::vector<TensorSpec>& specs);
+  void spec_of_both(std::vector<TensorSpec>& specs);
+  // work.normed = feed_forward(x)
+  Result<void> make_glu(const LayerStep& step, const float* x, std::size_t ffn_width) const;
+  Result<void> add_both(const LayerStep& step, float* x,
+                        std::vector<kernels::Backend::Ranked>& chosen) const;
   Result<void> add_glu(const LayerStep& step, float* x) const;
   Result<void> add_experts(const LayerStep& step, float* x,
                            std::vector<kernels::Backend::Ranked>& chosen) const;
@@ -29,6 +35,10 @@ class FeedForwardPart : public LayerPart {
   const kernels::Weight* router_ = nullptr;        // [n_experts, width]
   const float* router_bias_ = nullptr;             // [n_experts]; null: none
   std::vector<kernels::Backend::Expert> experts_;  // none: gated_
+  // Where both are side by side: of what the experts and the router are given, of what feed-forward
+  // and experts give back; and zeros.
+  const float *expert_gain_ = nullptr, *router_gain_ = nullptr;  // [width]
+  const float *glu_gain_ = nullptr, *sum_gain_ = nullptr, *zeros_ = nullptr;
 };
 
 }  // namespace satchel::runtime

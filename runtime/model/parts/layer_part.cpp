@@ -18,6 +18,10 @@ TensorSpec LayerPart::vector(const char* name, std::size_t n, const float*& to) 
   return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
 }
 
+TensorSpec LayerPart::constant(float value, std::size_t n, const float*& to) {
+  return {.name = {}, .n_in = n, .vector = &to, .constant = value};
+}
+
 TensorSpec LayerPart::known(const char* name) const {
   return {.name = full_name(layer_, name)};
 }

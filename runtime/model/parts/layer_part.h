@@ -22,12 +22,17 @@ struct BlockStyle {
   // The norm before the feed-forward is called post_attention_norm instead of ffn_norm.
   bool ffn_norm_is_post_attention = false;
   QkNorm qk_norm = QkNorm::none;
+  bool has_value_norm = false;    // of each head of values, without gains
+  bool has_output_scale = false;  // layer_output_scale, where the file has it
   bool is_fused = false;  // attn_qkv holds queries, keys and values, ffn_up holds gate and up
   kernels::Activation activation = kernels::Activation::silu;
 };
 
 // Of a layer whose LayerShape has sink logits: the config has read it.
 inline constexpr const char* kSinksTensor = "attn_sinks.weight";
+// Of layers whose LayerConfig has them: likewise.
+inline constexpr const char* kExpertFactorsTensor = "ffn_down_exps.scale";
+inline constexpr const char* kOutputScaleTensor = "layer_output_scale.weight";
 
 class LayerPart {
  public:
@@ -41,6 +46,8 @@ class LayerPart {
   TensorSpec matrix(const char* name, std::size_t n_out, std::size_t n_in,
                     const kernels::Weight*& to) const;
   TensorSpec vector(const char* name, std::size_t n, const float*& to) const;
+  // A vector that no tensor has.
+  static TensorSpec constant(float value, std::size_t n, const float*& to);
   // One that has its place in the config.
   TensorSpec known(const char* name) const;
   // The rows from first_row on of a tensor that has n_rows.

@@ -13,6 +13,7 @@
 #include "runtime/limits/presets.h"
 #include "runtime/model/scratch.h"
 #include "runtime/prefill/prefill_text.h"
+#include "support/source_dir.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
@@ -36,7 +37,9 @@ Result<PrefilledText> read_all(TestModel& model, kvcache::Cache& cache, std::siz
   return read;
 }
 
-void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t n_tokens) {
+// exact: of the cache's bytes, what an exact cache takes at least.
+void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t n_tokens,
+                    double exact = 0.99) {
   const auto recipe = resolve_recipe(recipe_name);
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
   const auto need =
@@ -55,7 +58,7 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
   EXPECT_LE(stats.bytes, need->cache_bytes) << recipe_name << " " << n_tokens;
   EXPECT_EQ(stats.fp16_bytes, need->fp16_bytes);
   if (recipe->keep() == 1) {
-    EXPECT_GE(double(stats.bytes), 0.99 * double(need->cache_bytes)) << recipe_name;
+    EXPECT_GE(double(stats.bytes), exact * double(need->cache_bytes)) << recipe_name;
   }
 }
 
@@ -74,6 +77,16 @@ TEST(Estimator, holds_its_promise_on_other_shapes) {
     TestModel model = tiny_model(shape, "cpu");
     for (const std::string_view recipe : {"full", "balanced", "compact", "extreme"})
       for (const std::size_t n : {200u, 1000u}) expect_promise(model, recipe, n);
+  }
+}
+
+TEST(Estimator, holds_its_promise_where_layers_share_lanes_and_heads_differ) {
+  for (const char* name : {"gemma4_e", "gemma4_moe"}) {
+    const std::string path = test::source_dir() + "/tests/golden/model/arch_" + name + ".gguf";
+    TestModel model = open_model(std::move(GgufFile::open(path)).value(), "cpu");
+    for (const std::string_view recipe : {"full", "balanced", "compact", "extreme"})
+      for (const std::size_t n : {1u, 127u, 129u, 1000u})
+        expect_promise(model, recipe, n, 0.98);  // a window's last page may be gone
   }
 }
 

@@ -24,7 +24,9 @@ constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 constexpr const char* kNames[] = {"llama",        "mistral", "mixtral", "mistral3", "smollm3",
                                   "smollm3_yarn", "qwen2",   "qwen3",   "qwen3moe", "gemma",
                                   "gemma2",       "gemma3",  "phi3",    "granite",  "granitemoe",
-                                  "olmo2",        "olmo3",   "gpt_oss"};
+                                  "olmo2",        "olmo3",   "gpt_oss", "gemma4_e", "gemma4_moe"};
+// Those whose layers are of several kinds: windows, sinks, shared lanes, K = V, experts.
+constexpr const char* kMixed[] = {"gpt_oss", "gemma4_e", "gemma4_moe"};
 
 // POSITIONS of tests/oracle/make_architecture_fixtures.py.
 constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};
@@ -108,20 +110,21 @@ INSTANTIATE_TEST_SUITE_P(Tiny, EveryArchitecture,
                                   std::get<1>(row.param);
                          });
 
-// Sinks, windows of every other layer, and experts, however a prompt is cut.
-TEST(GptOss, gives_the_same_logits_for_any_chunks_and_any_parts) {
+class MixedLayers : public testing::TestWithParam<const char*> {};
+
+TEST_P(MixedLayers, give_the_same_logits_for_any_chunks_and_any_parts) {
   const std::vector<std::int32_t> ids = random_ids(100, 160, 8);
   for (const char* backend : {"reference", "cpu"}) {
     std::vector<std::vector<float>> logits;
     for (const std::size_t chunk : {256u, 64u, 16u}) {
-      TestModel model = open_tiny("gpt_oss", backend, chunk);
+      TestModel model = open_tiny(GetParam(), backend, chunk);
       const auto cache = model.cache("full", 128);
       model.read(*cache, ids);
       logits.push_back(model.decode(*cache, 3));
       EXPECT_LE(largest_difference(logits.back(), logits[0]), kTransformers)
           << backend << ", chunks of " << chunk;
     }
-    TestModel model = open_tiny("gpt_oss", backend);
+    TestModel model = open_tiny(GetParam(), backend);
     for (const std::size_t n : {1u, 7u, 64u}) {
       const auto cache = model.cache("full", 128);
       for (std::size_t i = 0; i < ids.size(); i += n)
@@ -132,11 +135,11 @@ TEST(GptOss, gives_the_same_logits_for_any_chunks_and_any_parts) {
   }
 }
 
-TEST(GptOss, says_the_same_200_tokens_as_transformers) {
-  const ModelFixture golden = read_model_fixtures("arch_gpt_oss.txt").at(1);
+TEST_P(MixedLayers, say_the_same_200_tokens_as_transformers) {
+  const ModelFixture golden = read_model_fixtures("arch_" + std::string(GetParam()) + ".txt").at(1);
   ASSERT_EQ(golden.greedy.size(), 200u);
   for (const char* backend : {"reference", "cpu"}) {
-    TestModel model = open_tiny("gpt_oss", backend);
+    TestModel model = open_tiny(GetParam(), backend);
     const auto cache = model.cache("full", golden.tokens.size() + golden.greedy.size());
     std::vector<std::int32_t> said = {
         static_cast<std::int32_t>(top_of(model.read(*cache, golden.tokens)))};
@@ -147,12 +150,12 @@ TEST(GptOss, says_the_same_200_tokens_as_transformers) {
 }
 
 // Scorers and mergers that use the lse of attention, or add up one of their own.
-TEST(GptOss, is_compressed_alike_on_both_backends) {
+TEST_P(MixedLayers, are_compressed_alike_on_both_backends) {
   const std::vector<std::int32_t> ids = random_ids(300, 160, 3);
   for (const char* recipe : {"h2o", "keyformer", "compactor", "satchel", "satchel-refit"}) {
     std::vector<std::vector<float>> logits;
     for (const char* backend : {"reference", "cpu"}) {
-      TestModel model = open_tiny("gpt_oss", backend);
+      TestModel model = open_tiny(GetParam(), backend);
       const auto cache = model.cache(recipe, 400);
       model.read(*cache, ids);
       for (std::size_t i = 0; i < 3; ++i) logits.push_back(model.decode(*cache, ids[i]));
@@ -161,6 +164,9 @@ TEST(GptOss, is_compressed_alike_on_both_backends) {
       EXPECT_LE(largest_difference(logits[i], logits[i + 3]), 0.1) << recipe;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Tiny, MixedLayers, testing::ValuesIn(kMixed),
+                         [](const auto& row) { return std::string(row.param); });
 
 TEST(Ministral3, is_read_within_the_context_in_which_positions_do_not_lengthen_queries) {
   EXPECT_EQ(open_tiny("mistral3", "reference").config().context, 64u);
