@@ -180,6 +180,10 @@ std::optional<TokenId> ChatTemplate::bos_of(const Tokenizer& tokenizer) const {
   return writes_bos_ || tokenizer.adds_bos() ? tokenizer.bos() : std::nullopt;
 }
 
+bool ChatTemplate::is_off(Thinking thinking) const {
+  return thinking == Thinking::off || (thinking == Thinking::automatic && format_->thinks_if_asked);
+}
+
 bool ChatTemplate::has_thinking_switch() const {
   return !format_->head_no_think.empty();
 }
@@ -201,18 +205,17 @@ std::string_view ChatTemplate::answer_begin() const {
 }
 
 bool ChatTemplate::is_in_mark(std::string_view spelling) const {
-  if (!format_->marks_answers) return spelling == think_begin() || spelling == think_end();
   const auto has = [&](std::string_view mark) { return mark.find(spelling) != mark.npos; };
   return !spelling.empty() && (has(think_begin()) || has(think_end()));
 }
 
 bool ChatTemplate::opens_thinking(Thinking thinking) const {
-  return opens_thinking_ && thinking != Thinking::off;
+  return opens_thinking_ && !is_off(thinking);
 }
 
 std::string_view ChatTemplate::preamble(Thinking thinking) const {
   if (!preamble_.empty()) return preamble_;
-  return thinking == Thinking::off ? format_->preamble_no_think : format_->preamble;
+  return is_off(thinking) ? format_->preamble_no_think : format_->preamble;
 }
 
 Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
@@ -228,7 +231,10 @@ Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
   writer.literal(format_->opening);
   const std::string_view before = preamble(thinking);
   if (!format_->system_in_first_turn && !(text.empty() && before.empty()))
-    writer.literal(format_->system_before).text(before).text(text).literal(format_->system_after);
+    writer.literal(format_->system_before)
+        .literal(before)
+        .text(text)
+        .literal(format_->system_after);
   return writer.ids();
 }
 
@@ -263,7 +269,7 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& token
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   TurnWriter writer(*format_, tokenizer, true);
   writer.literal(format_->head);
-  if (thinking == Thinking::off) return writer.literal(format_->head_no_think).ids();
+  if (is_off(thinking)) return writer.literal(format_->head_no_think).ids();
   if (opens_thinking_) writer.literal(format_->head_think);
   return writer.ids();
 }
@@ -282,8 +288,7 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& token
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   TurnWriter writer(*format_, tokenizer, true);
   writer.literal(format_->head);
-  if (thinking == Thinking::off && format_->answers_have_no_think)
-    writer.literal(format_->head_no_think);
+  if (is_off(thinking) && format_->answers_have_no_think) writer.literal(format_->head_no_think);
   writer.literal(format_->answer_before);
   if (given == Given::cut_off) return writer.text(text).ids();
   writer.text(trimmed(text)).literal(format_->answer_after);

@@ -100,6 +100,7 @@ class ChatTemplate {
   std::string_view trimmed(std::string_view text) const;  // if the template trims
   std::optional<TokenId> bos_of(const Tokenizer& tokenizer) const;
 
+  bool is_off(Thinking thinking) const;
   std::string_view preamble(Thinking thinking) const;
 
   const TurnFormat* format_;     // one of a constant table

@@ -125,6 +125,8 @@ DefaultSystem smollm3_default(std::string_view jinja) {
 }  // namespace
 
 const TurnFormat* recognised_format(std::string_view jinja) {
+  if (has(jinja, "<|turn>") && has(jinja, "<turn|>"))
+    return has_literal(jinja, "<|channel>thought\n<channel|>") ? &turn_format("gemma-4") : nullptr;
   if (has(jinja, "<|im_start|>")) return chatml_format(jinja);
   if (has(jinja, "<|start_header_id|>") && has(jinja, "<|eot_id|>")) return &turn_format("llama-3");
   if (has(jinja, "<start_of_turn>")) return &turn_format("gemma");

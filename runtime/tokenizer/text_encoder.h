@@ -17,9 +17,11 @@ class TextEncoder {
   virtual Result<void> encode(std::string_view text, std::vector<TokenId>& out) const = 0;
 };
 
-// Both need a vocabulary that check_and_mend accepted and that outlives them. Merges are read once.
+// All need a vocabulary that check_and_mend accepted and that outlives them. Merges are read once.
 std::unique_ptr<TextEncoder> make_sentencepiece_encoder(const Vocabulary& vocabulary);
 Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary,
                                                            const PieceList& merges);
+Result<std::unique_ptr<TextEncoder>> make_marked_bpe_encoder(const Vocabulary& vocabulary,
+                                                             const PieceList& merges);
 
 }  // namespace satchel::runtime

@@ -14,10 +14,12 @@ namespace satchel::runtime {
 namespace {
 
 // Names under which models end an answer, beside eos and eot of the file.
-constexpr std::array<std::string_view, 12> kTurnEnds = {"<|im_end|>",
+constexpr std::array<std::string_view, 14> kTurnEnds = {"<|im_end|>",
                                                         "<|eot_id|>",
                                                         "<|eom_id|>",
                                                         "<end_of_turn>",
+                                                        "<turn|>",
+                                                        "<|tool_response>",
                                                         "<|EOT|>",
                                                         "<|endoftext|>",
                                                         "<|end_of_text|>",
@@ -121,8 +123,10 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(Vocabulary vocabulary) {
   std::unique_ptr<Tokenizer> made(new Tokenizer(std::move(vocabulary), hash));
   if (made->kind() == VocabularyKind::sentencepiece) {
     made->encoder_ = make_sentencepiece_encoder(made->vocabulary_);
-  } else {
+  } else if (made->kind() == VocabularyKind::byte_bpe) {
     SATCHEL_TRY_ASSIGN(made->encoder_, make_byte_bpe_encoder(made->vocabulary_, merges));
+  } else {
+    SATCHEL_TRY_ASSIGN(made->encoder_, make_marked_bpe_encoder(made->vocabulary_, merges));
   }
   return made;
 }

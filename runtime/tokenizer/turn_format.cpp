@@ -203,6 +203,24 @@ constexpr TurnFormat kFormats[] = {
                 "OpenAI.\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: "
                 "analysis, commentary, final. Channel must be included for every message.<|end|>",
      .marks_answers = true},
+    // Gemma 4, without tools. Its template drops earlier turns' thoughts, here they are as they
+    // were.
+    {.name = "gemma-4",
+     .system_before = "<|turn>system\n",
+     .system_after = "<turn|>\n",
+     .user_before = "<|turn>user\n",
+     .user_after = "<turn|>\n",
+     .head = "<|turn>model\n",
+     .end = "<turn|>",
+     .after_end = "\n",
+     .needs = {"<|turn>", "<turn|>", "<|channel>", "<channel|>"},
+     .writes_bos = true,
+     .trims = true,
+     .think_begin = "<|channel>thought\n",
+     .think_end = "<channel|>",
+     .head_no_think = "<|channel>thought\n<channel|>",
+     .thinks_if_asked = true,
+     .preamble = "<|think|>\n"},
     // No template: a base model goes on with what was written.
     {.name = "plain", .closes_answers = false},
 };

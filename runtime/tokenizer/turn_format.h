@@ -44,6 +44,8 @@ struct TurnFormat {
   std::string_view head_think = {};
   std::string_view head_no_think = {};  // after the head if thinking is off; "": no switch
   bool answers_have_no_think = false;   // also after the head of a given answer
+  // Without being asked the model does not think: automatic is off.
+  bool thinks_if_asked = false;
   // Before any system text, even an empty one; with thinking and without.
   std::string_view preamble = {}, preamble_no_think = {};
   std::string_view opening = {};  // a turn of the template's own, before the system turn

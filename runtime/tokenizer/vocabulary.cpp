@@ -31,7 +31,6 @@ std::string_view called(std::string_view model) {
       {"t5", " (Unigram)"},
       {"rwkv", " (RWKV)"},
       {"plamo2", " (PLaMo)"},
-      {"gemma4", " (BPE of Gemma 4)"},
       {"no_vocab", " (none at all)"}};
   for (const auto& [name, people_say] : kNames)
     if (name == model) return people_say;
@@ -47,10 +46,11 @@ Result<VocabularyKind> kind_of(const GgufFile& file) {
   SATCHEL_TRY_ASSIGN(const std::string_view model, file.get_string(kModel));
   if (model == "llama") return VocabularyKind::sentencepiece;
   if (model == "gpt2") return VocabularyKind::byte_bpe;
+  if (model == "gemma4") return VocabularyKind::marked_bpe;
   return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
                "The tokenizer type " + quoted(model) + std::string(called(model)) +
-                   " is not supported. Supported: \"llama\" (SentencePiece) and \"gpt2\" "
-                   "(byte-level BPE). Nothing was loaded."};
+                   " is not supported. Supported: \"llama\" (SentencePiece), \"gpt2\" "
+                   "(byte-level BPE) and \"gemma4\" (BPE of Gemma 4). Nothing was loaded."};
 }
 
 Result<std::optional<TokenId>> token_at(const GgufFile& file, std::string_view key) {
@@ -103,6 +103,13 @@ bool is_marker(std::string_view piece) {
   return (piece.starts_with("<|") && piece.ends_with("|>") && piece.size() > 4) ||
          (piece.starts_with("<｜") && piece.ends_with("｜>")) ||
          std::find(kMarkers.begin(), kMarkers.end(), piece) != kMarkers.end();
+}
+
+// Gemma 4's come in pairs, <|turn> and <turn|>. Files list those as user-defined that people may
+// want to see.
+bool is_half_marker(std::string_view piece) {
+  return piece.size() > 3 && piece.starts_with('<') && piece.ends_with('>') &&
+         (piece[1] == '|' || piece[piece.size() - 2] == '|');
 }
 
 Result<void> check_counts(Vocabulary& v) {
@@ -168,7 +175,8 @@ void mend_control(Vocabulary& v) {
     const bool is_text = type == PieceType::normal || type == PieceType::user_defined;
     const bool is_named = id == v.bos || id == v.eos || id == v.eot;
     const bool is_bare = !are_tags && (piece == "<s>" || piece == "</s>");
-    if (is_text && (is_named || is_bare || is_marker(piece))) type = PieceType::control;
+    const bool is_half = v.kind == VocabularyKind::marked_bpe && is_half_marker(piece);
+    if (is_text && (is_named || is_bare || is_half || is_marker(piece))) type = PieceType::control;
     if (v.kind == VocabularyKind::byte_bpe && type == PieceType::unknown) type = PieceType::control;
     if (v.kind == VocabularyKind::byte_bpe && type == PieceType::byte) type = PieceType::normal;
   }
@@ -262,6 +270,8 @@ Result<Vocabulary> Vocabulary::from(const GgufFile& file) {
   const bool adds_bos_if_absent =
       v.kind == VocabularyKind::sentencepiece || Pretokenizer::adds_bos_by_default(v.pre);
   SATCHEL_TRY_ASSIGN(v.adds_bos, file.get_bool("tokenizer.ggml.add_bos_token", adds_bos_if_absent));
+  // Some files say no, but the model needs it.
+  if (v.kind == VocabularyKind::marked_bpe) v.adds_bos = true;
   return v;
 }
 

@@ -19,7 +19,8 @@ class GgufFile;
 
 using TokenId = std::int32_t;
 
-enum class VocabularyKind { sentencepiece, byte_bpe };  // tokenizer.ggml.model: llama, gpt2
+// tokenizer.ggml.model: llama, gpt2, gemma4. The last has sentencepiece's pieces, joined by merges.
+enum class VocabularyKind { sentencepiece, byte_bpe, marked_bpe };
 
 // The numbers are those of tokenizer.ggml.token_type and of sentencepiece's own model.
 enum class PieceType : std::uint8_t {
@@ -44,7 +45,7 @@ struct Vocabulary {
   PieceList pieces;              // [n], index = TokenId; ▁ or Ġ for a space
   std::vector<float> scores;     // [n] for sentencepiece, else may be empty
   std::vector<PieceType> types;  // [n]
-  PieceList merges;              // of byte_bpe: "left right", first = merged first
+  PieceList merges;              // of both bpe: "left right", first = merged first
   std::optional<TokenId> unknown, bos, eos, eot;
   bool adds_bos = false;
   bool adds_space_prefix = true;  // of sentencepiece: encodes a text as if preceded by a space

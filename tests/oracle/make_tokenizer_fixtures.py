@@ -6,7 +6,7 @@
     chats.txt          chats as transformers renders them (Jinja) with the published templates
 
 Lines of .ids and .words: as tokenizer_fixture_file.py writes them; the numbers of .words are the bytes of each word.
-The bundled model has a script of its own: make_notes_mini_ids.py.
+The bundled model has a script of its own: make_notes_mini_ids.py; so has Gemma 4: make_marked_bpe_fixtures.py.
 
     python3 tests/oracle/make_tokenizer_fixtures.py SHARED_MODELS SMOLLM2_GGUF GEMMA_3_GGUF
     # needs: pip install gguf tokenizers transformers jinja2 llama-cpp-python
@@ -120,7 +120,8 @@ def chat_lines():
                 options = {} if thinking is None else {"enable_thinking": thinking}
                 rendered = render_jinja_template([messages], chat_template=template["jinja"], add_generation_prompt=True,
                                                  bos_token="<s>", eos_token="</s>", **options)[0][0]
-                lines += ["chat"] + (["thinking off"] if thinking is False else [])
+                says = {False: ["thinking off"], True: ["thinking on"] if template.get("if_asked") else []}
+                lines += ["chat"] + says.get(thinking, [])
                 lines += [f"{role} {escaped(text)}" for role, text in chat] + [f"rendered {escaped(rendered)}"]
     return lines
 

@@ -206,4 +206,24 @@ TEMPLATES += [  # tools left out
               "            {{- \"<|start|>assistant<|channel|>final<|message|>\" + message.content + \"<|end|>\" }}\n        {%- endif %}\n"
               "    {%- elif message.role == 'user' -%}\n        {{- \"<|start|>user<|message|>\" + message.content + \"<|end|>\" }}\n"
               "    {%- endif -%}\n{%- endfor -%}\n{%- if add_generation_prompt -%}\n<|start|>assistant\n{%- endif -%}"},
+    {"name": "gemma-4", "thinking": [None, True, False], "if_asked": True,  # without tools, images and kept thoughts
+     "jinja": "{%- macro strip_thinking(text) -%}\n    {%- set ns = namespace(result='') -%}\n"
+              "    {%- for part in text.split('<channel|>') -%}\n        {%- if '<|channel>' in part -%}\n"
+              "            {%- set ns.result = ns.result + part.split('<|channel>')[0] -%}\n        {%- else -%}\n"
+              "            {%- set ns.result = ns.result + part -%}\n        {%- endif -%}\n    {%- endfor -%}\n"
+              "    {{- ns.result | trim -}}\n{%- endmacro -%}\n\n{%- set loop_messages = messages -%}\n{{- bos_token -}}\n"
+              "{#- Handle System/Tool Definitions Block -#}\n"
+              "{%- if (enable_thinking is defined and enable_thinking) or messages[0]['role'] in ['system', 'developer'] -%}\n"
+              "    {{- '<|turn>system\\n' -}}\n\n    {#- Inject Thinking token at the very top of the FIRST system turn -#}\n"
+              "    {%- if enable_thinking is defined and enable_thinking -%}\n        {{- '<|think|>\\n' -}}\n    {%- endif -%}\n\n"
+              "    {%- if messages[0]['role'] in ['system', 'developer'] -%}\n        {{- messages[0]['content'] | trim -}}\n"
+              "        {%- set loop_messages = messages[1:] -%}\n    {%- endif -%}\n\n    {{- '<turn|>\\n' -}}\n{%- endif %}\n\n"
+              "{#- Loop through messages -#}\n{%- for message in loop_messages -%}\n"
+              "    {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}\n"
+              "        {{- '<|turn>' + role + '\\n' }}\n\n            {%- if message['content'] is string -%}\n"
+              "                {%- if role == 'model' -%}\n                    {{- strip_thinking(message['content']) -}}\n"
+              "                {%- else -%}\n                    {{- message['content'] | trim -}}\n                {%- endif -%}\n"
+              "            {%- endif -%}\n\n            {{- '<turn|>\\n' -}}\n{%- endfor -%}\n\n{%- if add_generation_prompt -%}\n"
+              "        {{- '<|turn>model\\n' -}}\n        {%- if not enable_thinking | default(false) -%}\n"
+              "            {{- '<|channel>thought\\n<channel|>' -}}\n        {%- endif -%}\n{%- endif -%}"},
 ]

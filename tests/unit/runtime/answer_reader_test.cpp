@@ -95,22 +95,41 @@ TEST(AnswerReader, holds_back_only_what_may_be_a_mark) {
   EXPECT_TRUE(reader.is_thinking());
 }
 
+// What is heard of marks that are control tokens, or text and control tokens.
+Heard heard_of(std::string_view format, const std::vector<std::string>& control,
+               std::string_view said) {
+  const auto tokenizer = make_tokenizer(byte_vocabulary(control));
+  const auto chat_template = ChatTemplate::named(format);
+  AnswerReader reader(*tokenizer, *chat_template, false);
+  Heard all;
+  const auto add = [&all](const AnswerReader::Said& part) {
+    all.thought += part.thought;
+    all.answer += part.answer;
+  };
+  for (const TokenId token : ids(*tokenizer, said, SpecialText::parse)) add(reader.push(token));
+  add(reader.finish());
+  return all;
+}
+
+TEST(Gemma4Reader, takes_the_channel_thought_for_thoughts_and_the_rest_for_the_answer) {
+  const auto heard = [](std::string_view said) {
+    return heard_of("gemma-4", {"<|turn>", "<turn|>", "<|channel>", "<channel|>"}, said);
+  };
+  const Heard both = heard("<|channel>thought\nHm, <3.\n<channel|>Yes.");
+  EXPECT_EQ(both.thought, "Hm, <3.");
+  EXPECT_EQ(both.answer, "Yes.");
+  EXPECT_EQ(heard("<|channel>thought\n<channel|>Yes.").answer, "Yes.");
+  EXPECT_EQ(heard("thought\nYes.").answer, "thought\nYes.");
+  EXPECT_EQ(heard("<|channel>thought\nHm").thought, "Hm");
+}
+
 // gpt-oss: marks of several tokens, most of them control tokens.
 class HarmonyReader : public testing::Test {
  protected:
   Heard heard(std::string_view said) {
-    const auto tokenizer = make_tokenizer(byte_vocabulary(
-        {"<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>", "<|call|>"}));
-    const auto harmony = ChatTemplate::named("harmony");
-    AnswerReader reader(*tokenizer, *harmony, false);
-    Heard all;
-    const auto add = [&all](const AnswerReader::Said& part) {
-      all.thought += part.thought;
-      all.answer += part.answer;
-    };
-    for (const TokenId token : ids(*tokenizer, said, SpecialText::parse)) add(reader.push(token));
-    add(reader.finish());
-    return all;
+    return heard_of(
+        "harmony", {"<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>", "<|call|>"},
+        said);
   }
 };
 

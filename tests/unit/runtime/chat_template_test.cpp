@@ -41,7 +41,7 @@ std::vector<Published> published() {
     else if (key == "chat")
       all.back().chats.emplace_back();
     else if (key == "thinking")
-      all.back().chats.back().thinking = Thinking::off;
+      all.back().chats.back().thinking = text == "on" ? Thinking::on : Thinking::off;
     else if (key == "rendered")
       all.back().chats.back().rendered = text;
     else
@@ -77,7 +77,12 @@ Vocabulary chat_vocabulary() {
                                   "<|end_of_text|>",
                                   "<|start|>",
                                   "<|message|>",
-                                  "<|channel|>"});
+                                  "<|channel|>",
+                                  "<|turn>",
+                                  "<turn|>",
+                                  "<|channel>",
+                                  "<channel|>",
+                                  "<|think|>"});
   v.bos = 256;
   v.eos = 257;
   return v;
@@ -121,7 +126,7 @@ TEST(ChatTemplate, turns_side_by_side_are_what_transformers_renders) {
   const auto tokenizer = make_tokenizer(chat_vocabulary());
   ASSERT_TRUE(tokenizer);
   const auto all = published();
-  ASSERT_GE(all.size(), 28u);
+  ASSERT_GE(all.size(), 29u);
   for (const Published& each : all) {
     const auto recognised = ChatTemplate::recognise(each.jinja);
     ASSERT_TRUE(recognised.ok()) << each.name << recognised.error().message;
@@ -177,7 +182,7 @@ TEST(ChatTemplate, turns_that_begin_in_text_have_the_ids_of_the_whole_in_llamas_
 TEST(ChatTemplate, only_a_template_with_a_switch_turns_thinking_off) {
   for (const std::string_view name : ChatTemplate::names()) {
     const auto chat_template = ChatTemplate::named(name);
-    const bool has_switch = name == "qwen3" || name == "smollm3";
+    const bool has_switch = name == "qwen3" || name == "smollm3" || name == "gemma-4";
     EXPECT_EQ(chat_template->has_thinking_switch(), has_switch) << name;
     EXPECT_EQ(chat_template->least_thinking(), has_switch ? Thinking::off : Thinking::automatic)
         << name;

@@ -24,6 +24,63 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, ModelsOwnIds,
                                          "deepseek-coder", "llama-spm", "phi-3", "gemma-3"),
                          test_name);
 
+// A vocabulary and its texts from one file (tests/oracle/make_marked_bpe_fixtures.py).
+struct MarkedBpe {
+  Vocabulary vocabulary;
+  std::vector<Case> cases;
+};
+
+MarkedBpe marked_bpe() {
+  MarkedBpe read;
+  read.vocabulary.kind = VocabularyKind::marked_bpe;
+  read.vocabulary.adds_space_prefix = false;
+  std::istringstream in(file_text(kGolden / "marked-bpe.txt"));
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t space = line.find(' ');
+    const std::string key = line.substr(0, space), rest = line.substr(space + 1);
+    if (key == "piece") {
+      const std::size_t end = rest.find(' ');
+      read.vocabulary.types.push_back(static_cast<PieceType>(std::stoi(rest.substr(0, end))));
+      read.vocabulary.pieces.push_back(unescaped(rest.substr(end + 1)));
+    } else if (key == "merge") {
+      read.vocabulary.merges.push_back(unescaped(rest));
+    } else if (key == "text") {
+      read.cases.push_back({unescaped(rest), {}});
+    } else {
+      std::istringstream numbers(rest);
+      for (TokenId id = 0; numbers >> id;) read.cases.back().numbers.push_back(id);
+    }
+  }
+  return read;
+}
+
+TEST(MarkedBpe, gives_the_ids_of_tokenizers_and_the_text_back) {
+  const MarkedBpe golden = marked_bpe();
+  const auto tokenizer = make_tokenizer(golden.vocabulary);
+  ASSERT_TRUE(tokenizer);
+  ASSERT_GT(golden.cases.size(), 50u);
+  for (const Case& each : golden.cases) {
+    EXPECT_EQ(ids(*tokenizer, each.text), each.numbers) << each.text;
+    if (each.text.find(kSpaceMark) == std::string::npos) {  // it comes back as a space
+      EXPECT_EQ(tokenizer->text(each.numbers), each.text);
+    }
+  }
+}
+
+TEST(MarkedBpe, half_markers_are_control_tokens_whatever_the_file_says) {
+  MarkedBpe golden = marked_bpe();
+  for (const char* piece : {"<|turn>", "<turn|>", "<|\"|>", "<|>"}) {
+    golden.vocabulary.pieces.push_back(piece);
+    golden.vocabulary.types.push_back(PieceType::user_defined);
+  }
+  const auto tokenizer = make_tokenizer(golden.vocabulary);
+  ASSERT_TRUE(tokenizer);
+  EXPECT_TRUE(tokenizer->control("<|turn>") && tokenizer->control("<|\"|>"));
+  EXPECT_FALSE(tokenizer->control("<|>").has_value());
+  EXPECT_TRUE(tokenizer->ends_turn(*tokenizer->control("<turn|>")));
+  EXPECT_EQ(tokenizer->text(ids(*tokenizer, "<|turn>user")), "<|turn>user") << "text stays text";
+}
+
 class Words : public testing::TestWithParam<std::string> {};
 
 TEST_P(Words, are_cut_as_the_published_patterns_cut_them) {
