@@ -21,7 +21,7 @@ enum class PrefillMode {
 struct LanePlan {
   std::size_t n_tail_before = 0, n_new_sinks = 0, n_tail_after = 0;
   std::size_t n_body = 0;  // of the line: what leaves for pages, at most
-  std::size_t budget = 0;  // in_layer, where it is known: of the new tokens, all that stay
+  std::size_t budget = 0;  // where it is known: of the new tokens, all that stay or will stay
   std::size_t tail_kept = kTailTokens;  // from now on
   bool is_scored = true;  // in_layer: false where all of the new tokens stay, or none but the least
   std::size_t staged_at = 0;  // in scratch: new sinks, then the new tail
@@ -40,7 +40,7 @@ struct PrefillPlan {
   bool scores_prefill = false, stores_scores = false;
   std::size_t since_flush_after = 0;
   std::vector<std::size_t> totals = {};  // in_layer: [layers that take part]
-  bool budgets_known = false;            // in_layer: of each lane
+  bool budgets_known = false;            // of each lane
   std::size_t n_block = 0;               // tokens that are observed together; 0: as chunks come
   std::vector<LanePlan> lanes = {};
   std::size_t body_bytes = 0;    // of the pages, at most

@@ -35,6 +35,15 @@ void add(ReadReport& sum, const ReadReport& part) {
   sum.compressed = sum.compressed || part.compressed;
 }
 
+// For its first question; a second pass is waited for whatever is said.
+bool document_waits(const kvcache::Cache& cache) {
+  return !cache.needs_second_pass() &&
+         std::ranges::any_of(cache.segments(), [](const kvcache::TextSegment& segment) {
+           return segment.kind == SegmentKind::document &&
+                  segment.state == kvcache::SegmentState::pending;
+         });
+}
+
 }  // namespace
 
 SegmentKind segment_kind(const SessionMessage& message) {
@@ -188,6 +197,9 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
     if (!report.ok()) return explain(std::move(report).error());
     add(all, *report);
     if (message.role != Role::assistant) continue;
+    // Its turn ends with the one that asks about it.
+    const bool notes_document = i > 0 && messages[i - 1].kind == MessageKind::document;
+    if (notes_document && document_waits(*parts_.cache)) continue;
     SATCHEL_TRY_ASSIGN(const CompactionReport ended, end_turn());
     all.n_evicted += ended.n_evicted;
     all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
