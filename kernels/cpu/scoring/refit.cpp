@@ -1,7 +1,7 @@
 // The refit of a lane (contract/refit.h), in three passes over blocks of its tokens, so that no
 // memory grows with the lane but for the new values. A fit b of least |r - x b|² + λ |b|² is
-// xᵀ z with z = (x xᵀ + λ)⁻¹ r, a number for each query. Few tokens take less: b = (xᵀ x + λ)⁻¹ xᵀ r,
-// and their shares are made once. Queries held out are the last rows.
+// xᵀ z with z = (x xᵀ + λ)⁻¹ r, a number for each query. A lane of few tokens is fitted by them,
+// b = (xᵀ x + λ)⁻¹ xᵀ r, and their shares are made once. Queries held out are the last rows.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
