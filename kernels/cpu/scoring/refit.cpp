@@ -26,8 +26,7 @@ class LaneRefit {
         args_(args),
         d_(args.head_dim),
         n_(args.n_queries),
-        n_fit_(args.n_queries - args.n_held()),
-        is_small_(args.tokens.size() <= std::min(kBlock, n_fit_ / 2)) {
+        n_fit_(args.n_queries - args.n_held()) {
     float* at = args.work;
     const auto take = [&at](std::size_t n) { return std::exchange(at, at + n); };
     q_ = take(n_ * d_);
@@ -48,9 +47,9 @@ class LaneRefit {
 
   bool run() {
     load_queries();
-    if (!fit_weights() || !fit_values()) return false;
+    const bool is_small = args_.tokens.size() <= std::min(kBlock, n_fit_ / 2);
+    if (!(is_small ? fit_by_tokens() : fit_by_queries())) return false;
     const double before = held_error(plain_sums_, plain_mass_);
-    make_values();
     const bool is_finite =
         std::isfinite(total_) && std::ranges::all_of(args_.weights, [](float b) { return b > 0; });
     if (!is_finite || (n_fit_ < n_ && !(held_error(sums_ + n_fit_ * d_, mass_) < before)))
@@ -193,23 +192,58 @@ class LaneRefit {
     return solve(n, n, change_, n_rows);
   }
 
-  // Leaves w z in weights_z_: the weights change by P · w z. Of a small lane the change in change_.
+  // All shares of a small lane are one block, and stay at hand.
+  bool fit_by_tokens() {
+    const std::size_t n_fixed = args_.n_fixed, n = args_.tokens.size();
+    share(0, n, [&](std::size_t r, float* x) { plain_mass_[r] += kernels_.vector_ops.sum(x, n); });
+    add_held(n, plain_sums_);
+    std::fill_n(change_, n, 0.0f);
+    if (args_.bound > 0 && n_fixed < n) {
+      ask_weights();
+      if (!solve_by_tokens(n_fixed, weight_, 1)) return false;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      args_.weights[i] = i < n_fixed ? 1 : within_bound(1 + change_[i - n_fixed]);
+    weigh(0, n);
+    ask_values();
+    if (!solve_by_tokens(0, by_, d_)) return false;
+    for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
+      take_values(change_ + begin, n, 0, begin, end);
+    });
+    finish_block(n);
+    return true;
+  }
+
+  bool fit_by_queries() {
+    if (!fit_weights() || !fit_values()) return false;
+    make_values();
+    return true;
+  }
+
+  // z: what the weights lack.
+  void ask_weights() {
+    for (std::size_t r = 0; r < n_fit_; ++r) z_[r] = weight_[r] * (1 - plain_mass_[r]);
+  }
+  float within_bound(float weight) const {
+    const float most = std::exp(args_.bound);
+    return std::clamp(weight, 1 / most, most);
+  }
+
+  // Leaves w z in weights_z_: the weights change by P · w z.
   bool fit_weights() {
     const std::size_t n_fixed = args_.n_fixed, n_tokens = args_.tokens.size();
-    if (!is_small_) std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
+    std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
     for_blocks([&](std::size_t first, std::size_t n) {
       share(first, n, [&](std::size_t r, float* x) {
         plain_mass_[r] += kernels_.vector_ops.sum(x, n);
-        if (!is_small_ && r < n_fit_) kernels_.vector_ops.scale(x, weight_[r], n);
+        if (r < n_fit_) kernels_.vector_ops.scale(x, weight_[r], n);
       });
       add_held(n, plain_sums_);
-      if (!is_small_) add_gram(std::clamp(n_fixed, first, first + n) - first, n);
+      add_gram(std::clamp(n_fixed, first, first + n) - first, n);
     });
     std::fill_n(weights_z_, n_fit_, 0.0f);
-    if (is_small_) std::fill_n(change_, n_tokens, 0.0f);
     if (args_.bound <= 0 || n_fixed >= n_tokens) return true;
-    for (std::size_t r = 0; r < n_fit_; ++r) z_[r] = weight_[r] * (1 - plain_mass_[r]);
-    if (is_small_) return solve_by_tokens(n_fixed, weight_, 1);
+    ask_weights();
     if (!solve(n_fit_, n_tokens - n_fixed, z_, 1)) return false;
     for (std::size_t r = 0; r < n_fit_; ++r) weights_z_[r] = weight_[r] * z_[r];
     return true;
@@ -238,53 +272,61 @@ class LaneRefit {
   // The weights of a block's tokens.
   void make_weights(std::size_t first, std::size_t n) {
     float* const weights = args_.weights.data() + first;
-    const float most = std::exp(args_.bound);
     for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
       std::fill(weights + begin, weights + end, 1.0f);
-      for (std::size_t i = std::max(begin, args_.n_fixed); is_small_ && i < end; ++i)
-        weights[i] += change_[i - args_.n_fixed];
-      if (!is_small_)
-        kernels_.dense({.a = weights_z_,
-                        .a_stride = n_fit_,
-                        .b = share_ + begin,
-                        .b_stride = kBlock,
-                        .c = weights + begin,
-                        .c_stride = kBlock,
-                        .m = 1,
-                        .n = end - begin,
-                        .k = n_fit_});
+      kernels_.dense({.a = weights_z_,
+                      .a_stride = n_fit_,
+                      .b = share_ + begin,
+                      .b_stride = kBlock,
+                      .c = weights + begin,
+                      .c_stride = kBlock,
+                      .m = 1,
+                      .n = end - begin,
+                      .k = n_fit_});
       for (std::size_t i = begin; i < end; ++i)
-        weights[i] = first + i < args_.n_fixed ? 1 : std::clamp(weights[i], 1 / most, most);
+        weights[i] = first + i < args_.n_fixed ? 1 : within_bound(weights[i]);
+    });
+  }
+
+  // Shares times the block's weights, and what the queries get so.
+  void weigh(std::size_t first, std::size_t n) {
+    for_rows(n_, kRowTile, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        kernels_.vector_ops.multiply(share_ + r * kBlock, args_.weights.data() + first, n);
+        mass_[r] += kernels_.vector_ops.sum(share_ + r * kBlock, n);
+      }
+      if (const std::size_t stop = std::min(end, n_fit_); begin < stop)
+        add_values(share_ + begin * kBlock, n, stop - begin, sums_ + begin * d_);
+    });
+  }
+
+  // by: u / m; z: what the values lack.
+  void ask_values() {
+    for_rows(n_fit_, kRowTile, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        by_[r] = weight_[r] / std::max(RefitArgs::kLeastMass, mass_[r]);
+        for (std::size_t c = 0; c < d_; ++c)
+          z_[c * n_fit_ + r] = by_[r] * (mass_[r] * wanted(r, c) - sums_[r * d_ + c]);
+      }
     });
   }
 
   // Leaves u z / m in z_: the values change by P B · u z / m.
   bool fit_values() {
-    if (!is_small_) std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
+    std::fill_n(gram_, n_fit_ * n_fit_, 0.0f);
     for_blocks([&](std::size_t first, std::size_t n) {
-      if (!is_small_) share(first, n, [](std::size_t, float*) {});
+      share(first, n, [](std::size_t, float*) {});
       make_weights(first, n);
-      for_rows(n_, kRowTile, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t r = begin; r < end; ++r) {
-          kernels_.vector_ops.multiply(share_ + r * kBlock, args_.weights.data() + first, n);
-          mass_[r] += kernels_.vector_ops.sum(share_ + r * kBlock, n);
-        }
-        if (const std::size_t stop = std::min(end, n_fit_); begin < stop)
-          add_values(share_ + begin * kBlock, n, stop - begin, sums_ + begin * d_);
-      });
-      if (!is_small_) add_gram(0, n);
+      weigh(first, n);
+      add_gram(0, n);
     });
-    for (std::size_t r = 0; r < n_fit_; ++r)
-      by_[r] = weight_[r] / std::max(RefitArgs::kLeastMass, mass_[r]);
+    ask_values();
     for_rows(n_fit_, kRowTile, [&](std::size_t begin, std::size_t end) {
       for (std::size_t r = begin; r < end; ++r) {
-        if (!is_small_) kernels_.vector_ops.multiply(gram_ + r * n_fit_, by_, r + 1);
-        if (!is_small_) kernels_.vector_ops.scale(gram_ + r * n_fit_, by_[r], r + 1);
-        for (std::size_t c = 0; c < d_; ++c)
-          z_[c * n_fit_ + r] = by_[r] * (mass_[r] * wanted(r, c) - sums_[r * d_ + c]);
+        kernels_.vector_ops.multiply(gram_ + r * n_fit_, by_, r + 1);
+        kernels_.vector_ops.scale(gram_ + r * n_fit_, by_[r], r + 1);
       }
     });
-    if (is_small_) return solve_by_tokens(0, by_, d_);
     if (!solve(n_fit_, args_.tokens.size(), z_, d_)) return false;
     for (std::size_t c = 0; c < d_; ++c) kernels_.vector_ops.multiply(z_ + c * n_fit_, by_, n_fit_);
     return true;
@@ -293,20 +335,13 @@ class LaneRefit {
   // The new values, and what they give to the queries held out.
   void make_values() {
     for_blocks([&](std::size_t first, std::size_t n) {
-      if (!is_small_)
-        share(first, n, [&](std::size_t, float* x) {
-          kernels_.vector_ops.multiply(x, args_.weights.data() + first, n);
-        });
-      for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
-        if (is_small_)
-          add_change(change_ + begin, n, begin, end);
-        else
-          add_change(make_change(begin, end), end - begin, begin, end);
-        for (std::size_t i = begin * d_; i < end * d_; ++i)
-          fresh_[first * d_ + i] = float_to_half(std::clamp(v_[i], -65504.0f, 65504.0f));
+      share(first, n, [&](std::size_t, float* x) {
+        kernels_.vector_ops.multiply(x, args_.weights.data() + first, n);
       });
-      total_ += kernels_.vector_ops.sum(v_, n * d_);
-      add_held(n, sums_ + n_fit_ * d_);
+      for_rows(n, kColumnTile, [&](std::size_t begin, std::size_t end) {
+        take_values(make_change(begin, end), end - begin, first, begin, end);
+      });
+      finish_block(n);
     });
   }
 
@@ -327,10 +362,18 @@ class LaneRefit {
     return change;
   }
 
+  // Values of tokens [begin, end) of the block at `first`.
   //   change  [d, stride]
-  void add_change(const float* change, std::size_t stride, std::size_t begin, std::size_t end) {
+  void take_values(const float* change, std::size_t stride, std::size_t first, std::size_t begin,
+                   std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t c = 0; c < d_; ++c) v_[i * d_ + c] += change[c * stride + i - begin];
+    for (std::size_t i = begin * d_; i < end * d_; ++i)
+      fresh_[first * d_ + i] = float_to_half(std::clamp(v_[i], -65504.0f, 65504.0f));
+  }
+  void finish_block(std::size_t n) {
+    total_ += kernels_.vector_ops.sum(v_, n * d_);
+    add_held(n, sums_ + n_fit_ * d_);
   }
 
   float wanted(std::size_t row, std::size_t channel) const {
@@ -354,7 +397,6 @@ class LaneRefit {
   const KernelTable& kernels_;
   const RefitArgs& args_;
   std::size_t d_, n_, n_fit_;
-  bool is_small_;                        // its shares are one block, fitted by tokens
   std::vector<std::size_t> order_ = {};  // query of each row
   float* q_;                             // [n, d], times the scale
   float *sums_, *plain_sums_;            // [n, d], [n_held, d]: Σ share · v, refitted and before
