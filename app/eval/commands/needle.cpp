@@ -179,8 +179,8 @@ void add_needle_options(CLI::App& command, NeedleOptions& options) {
   CLI::Option* known = command.get_option("--question");
   command
       .add_flag("--in-turn", options.in_turn,
-                "Ask five questions in turn: the first before what the recipe lets wait is "
-                "compressed, the others after; each on a copy of the cache")
+                "Ask five questions: one before the recipe compresses a text that waits, the "
+                "others after; each on a copy of the cache")
       ->excludes(known);
   command.add_flag("--without-notes", options.without_context,
                    "Ask without the contexts, to measure guessing");

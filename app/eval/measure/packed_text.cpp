@@ -20,8 +20,10 @@ Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Reci
     SATCHEL_TRY(text.read_to(request.ids.first(end)));
     SATCHEL_TRY(text.pack());
   }
-  if (!request.ids.empty()) SATCHEL_TRY(text.read_to(request.ids));
-  if (!request.waits) SATCHEL_TRY(text.pack());
+  if (!request.ids.empty()) {
+    SATCHEL_TRY(text.read_to(request.ids));
+    if (!request.waits) SATCHEL_TRY(text.pack());
+  }
   text.read_ms_ = clock.steady_ms() - began;
   return text;
 }
