@@ -295,6 +295,8 @@ class Backend {
   // largest call so far.
   virtual std::size_t scratch_bytes() const { return 0; }
   virtual AvailableMemory available_memory() const { return available_main_memory(); }
+  // The longest heads that attention and pages take.
+  virtual std::size_t head_dim_max() const { return kHeadDimMax; }
 
   // Memory.
   virtual Result<Buffer> allocate(std::size_t bytes) = 0;

@@ -44,7 +44,7 @@ namespace satchel::kernels {
 inline constexpr std::size_t kPageTokens = 128;  // the most a page holds
 inline constexpr std::size_t kPageStep = 32;     // capacities are 32, 64, 96, 128
 inline constexpr std::size_t kPlanesMax = 8;
-inline constexpr std::size_t kHeadDimMax = 256;
+inline constexpr std::size_t kHeadDimMax = 512;
 inline constexpr std::size_t kQuad = 4;  // channels of a mixed-bit operand that share a width
 inline constexpr std::size_t kQuadsMax = kHeadDimMax / kQuad;
 

@@ -1,4 +1,5 @@
 // What a manifest is compared with byte for byte: the lanes' shape and the layouts of pages.
+#include <algorithm>
 #include <string_view>
 
 #include "kvcache/snapshot/manifest.h"
@@ -6,8 +7,10 @@
 namespace satchel::kvcache {
 namespace {
 
+constexpr std::size_t kQuadsLeast = 64;  // as many were written when heads had 256 values at most
+
 // What is neither graded nor in a basis has the bytes that it had before there was either.
-void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
+void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand, std::size_t head_dim,
                    const CacheLayout& layout) {
   writer.number(static_cast<std::uint16_t>(operand.transform)).number(operand.n_planes);
   writer.text(operand.code == nullptr ? std::string_view() : operand.code->name());
@@ -18,8 +21,9 @@ void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
         .number(plane.count)
         .number(plane.at)
         .number(plane.bytes);
-  if (operand.is_mixed_bit())
-    for (const std::uint8_t bits : operand.quad_bits) writer.number(bits);
+  const std::size_t n_quads = std::max(kQuadsLeast, head_dim / kernels::kQuad);
+  for (std::size_t i = 0; operand.is_mixed_bit() && i < n_quads; ++i)
+    writer.number(operand.quad_bits[i]);
   if (operand.transform == kernels::Transform::basis) writer.number(layout.shape.key_bases->id);
 }
 
@@ -47,8 +51,8 @@ std::vector<std::byte> layout_bytes(const CacheLayout& layout) {
             layout.tiers.of(static_cast<std::uint8_t>(tier), head_dim, n);
         writer.number(page.head_dim).number(page.capacity).number(page.positions_at);
         writer.number(page.log_counts_at).number(page.bytes);
-        write_operand(writer, page.k, layout);
-        write_operand(writer, page.v, layout);
+        write_operand(writer, page.k, head_dim, layout);
+        write_operand(writer, page.v, head_dim, layout);
       }
   }
   return std::move(writer.buffer());

@@ -9,7 +9,6 @@ constexpr std::size_t kLayersMax = 512, kHeadsMax = 1024, kVocabularyMax = 1'000
 constexpr std::size_t kWidthMax = std::size_t{1} << 20;  // chosen: ten times the widest known model
 constexpr std::size_t kContextMax = std::size_t{1}
                                     << 27;   // chosen: positions stay exact in float64
-constexpr std::size_t kHeadDimMax = 256;     // page_layout.h
 constexpr std::size_t kExpertsMax = 1024;    // chosen: twice the most of known models
 constexpr std::uint32_t kSoftmaxGating = 1;  // GGUF's id; 0: not said
 
@@ -92,9 +91,9 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
   kvcache::LayerShape& shape = layer.attention;
   SATCHEL_TRY_ASSIGN(shape.n_heads, count("attention.head_count", kHeadsMax));
   SATCHEL_TRY_ASSIGN(shape.head_dim,
-                     count("attention.key_length", kHeadDimMax, width / shape.n_heads));
+                     count("attention.key_length", kernels::kHeadDimMax, width / shape.n_heads));
   SATCHEL_TRY_ASSIGN(const std::size_t value_dim,
-                     count("attention.value_length", kHeadDimMax, shape.head_dim));
+                     count("attention.value_length", kernels::kHeadDimMax, shape.head_dim));
   if (value_dim != shape.head_dim)
     return Error{ErrorKind::unsupported, "MODEL_ARCH",
                  "The model's key length " + std::to_string(shape.head_dim) + " and value length " +

@@ -28,6 +28,18 @@ Seen seen_of(const LayerStep& step, const float* x) {
           .hidden = x};
 }
 
+// A GPU that cannot take them makes way for the CPU, where the caller lets it.
+Result<void> check_heads(const kernels::Backend& backend, const ModelConfig& config) {
+  for (const LayerConfig& layer : config.layers)
+    if (layer.attention.head_dim > backend.head_dim_max())
+      return Error{ErrorKind::unsupported, "GPU_HEADS",
+                   "The model has heads of " + std::to_string(layer.attention.head_dim) +
+                       " values, but the kernels of " + std::string(backend.name()) +
+                       " take at most " + std::to_string(backend.head_dim_max()) +
+                       ". Use the CPU (--backend cpu)."};
+  return {};
+}
+
 bool needs_queries(const kvcache::ScorerRequirements& wants) {
   return wants.prefill || wants.decoding || wants.probe;
 }
@@ -79,6 +91,7 @@ struct Model::Run {
 
 Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const GgufFile& file,
                                            ModelConfig config, const LoadOptions& options) {
+  SATCHEL_TRY(check_heads(backend, config));
   if (config.work_limits.n_tokens == 0) config.work_limits = backend.work_limits();
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   const Architecture* architecture = find_architecture(model->config_.architecture);

@@ -8,7 +8,7 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-constexpr std::size_t kPairsMax = 128;
+constexpr std::size_t kPairsMax = kHeadDimMax / 2;
 
 void rotate_back(const AttendTable& table, std::int32_t shift, const RopeTable& rope, float* rows,
                  std::size_t n_rows, std::size_t head_dim) {

@@ -83,7 +83,7 @@ Result<void> Attention::attend_prefill(const AttendArgs& args, const Decode& dec
 
 Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& decode) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
-  SATCHEL_ASSERT(args.head_dim % 8 == 0 && args.head_dim <= kHeadDimMax);
+  SATCHEL_ASSERT(args.head_dim % 8 == 0 && args.head_dim <= kCudaHeadDimMax);
   const std::size_t block = hadamard_block(args.head_dim);
   AttendCall call{.q = args.q,
                   .positions = args.batch.positions,

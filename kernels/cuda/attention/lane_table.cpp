@@ -39,7 +39,7 @@ void assert_planes_follow(const PagePlan& page, const PageOperand& operand,
 
 // Each quad's codes begin kSkewWords later than in the page, so that the four that a step of the
 // matrix instruction takes lie in different banks.
-void place_quads(const PageLayout& layout, std::uint32_t (&quads)[kQuadsMax]) {
+void place_quads(const PageLayout& layout, std::uint32_t (&quads)[kCudaQuadsMax]) {
   std::uint32_t word = mixed_codes_at(layout.head_dim) / 4;
   for (unsigned q = 0; q < layout.head_dim / kQuad; ++q) {
     const std::uint32_t bits = layout.k.quad_bits[q];

@@ -47,7 +47,7 @@ struct LanePlan {
   unsigned slice_tokens = 0;  // that a block holds at a time
   // Mixed-bit keys: of each quad its bits and, times 16, the word of the part in shared memory at
   // which its codes begin (operand_places.h).
-  alignas(16) std::uint32_t quads[kQuadsMax] = {};
+  alignas(16) std::uint32_t quads[kCudaQuadsMax] = {};
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };
 LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max);

@@ -26,7 +26,7 @@ struct TransformMemory {
   static constexpr unsigned kRows = kSets * kRowsOfSet;
   static constexpr unsigned kFirsts = 4 / kSets;  // whose rows are made at once
 
-  alignas(16) float q[kFirsts * kRows * kHeadDimMax];  // [kFirsts][kRows, head_dim]
+  alignas(16) float q[kFirsts * kRows * kCudaHeadDimMax];  // [kFirsts][kRows, head_dim]
   BasisOfPage pages[kPagesOfBlock];
   unsigned first_of[kPagesOfBlock];  // the first page that a page shares rows with
 };

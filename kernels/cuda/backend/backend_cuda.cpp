@@ -52,6 +52,8 @@ class CudaBackend final : public Backend {
     return {.most = available, .usually = available, .taken_at_once = true};
   }
 
+  std::size_t head_dim_max() const override { return kCudaHeadDimMax; }
+
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
     return arguments_.send(to, from);

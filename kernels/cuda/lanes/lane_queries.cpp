@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
+#include "kernels/cuda/primitives/head_dim.h"
 
 namespace satchel::kernels::cuda {
 
 LaneRows lane_rows(const LaneQueries& lane) {
   lane.check();
-  SATCHEL_ASSERT(lane.head_dim % 8 == 0 && lane.head_dim <= kHeadDimMax);
+  SATCHEL_ASSERT(lane.head_dim % 8 == 0 && lane.head_dim <= kCudaHeadDimMax);
   constexpr std::int64_t kAll = std::int64_t{1} << 40;  // positions are of 32 bits
   LaneRows rows{.q = lane.q,
                 .positions = lane.batch.positions,

@@ -32,7 +32,7 @@ void plan_mixed_bit(const OperandLayout& layout, PageOperand& out) {
   out.values_at = layout.at(PlaneKind::mixed_bit_codes).at;
   out.scale_at = layout.at(PlaneKind::scale).at;
   out.zero_at = layout.at(PlaneKind::zero).at;
-  for (unsigned quad = 0; quad < kQuadsMax; ++quad)
+  for (unsigned quad = 0; quad < kCudaQuadsMax; ++quad)
     out.quad_bits[quad / 8] |= std::uint32_t{layout.quad_bits[quad]} << quad % 8 * 4;
 }
 

@@ -167,7 +167,7 @@ __device__ __forceinline__ SumsOfFour four_by_four(const float* x, unsigned stri
 }
 template <unsigned kThreads>
 __device__ __forceinline__ void multiply(const float* matrix, const PageRows& rows) {
-  constexpr unsigned kRounds = kUnpackTokens / 4 * kHeadDimMax / 4 / kThreads;
+  constexpr unsigned kRounds = kUnpackTokens / 4 * kCudaHeadDimMax / 4 / kThreads;
   const unsigned n_fours = rows.n_channels / 4, n = (rows.n_tokens + 3) / 4 * n_fours;
   SumsOfFour sums[kRounds] = {};
 #pragma unroll

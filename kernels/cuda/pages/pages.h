@@ -14,6 +14,7 @@
 
 #include "kernels/contract/backend.h"
 #include "kernels/cuda/device/queue.h"
+#include "kernels/cuda/primitives/head_dim.h"
 
 namespace satchel::kernels::cuda {
 
@@ -38,7 +39,7 @@ struct PageOperand {
   unsigned bits = 16, low_bits = 0;  // affine: of a code; of those the lowest, in a plane apart
   unsigned group = 0;
   std::uint32_t values_at = 0, low_at = 0, scale_at = 0, zero_at = 0;  // values: halves or codes
-  std::uint32_t quad_bits[kQuadsMax / 8] = {};  // mixed-bit: four bits a quad, the first lowest
+  std::uint32_t quad_bits[kCudaQuadsMax / 8] = {};  // mixed-bit: four bits a quad, the first lowest
 
   bool slices_tokens = true;  // else channels, of all tokens
   unsigned slice = 0, n_slices = 0;

@@ -271,7 +271,7 @@ cudaError_t encode_pages(Queue& queue, const EncodeItem* items, std::size_t n_it
   cudaError_t error = launch(queue, {n, kThreads}, begin_pages, items);
   if (error == cudaSuccess && shape.basis_floats != 0) {
     constexpr unsigned kSlices = kPageTokens / kUnpackTokens;
-    const std::size_t shared = unpack_floats(kHeadDimMax) + kHeadDimMax;
+    const std::size_t shared = unpack_floats(kCudaHeadDimMax) + kCudaHeadDimMax;
     error = launch(queue, {n * kSlices, kTransformThreads, shared * sizeof(float)}, transform_keys,
                    items, kSlices, shape.work_floats(), work, counts);
   }

@@ -128,7 +128,8 @@ TEST_P(EveryPageCodec, golden_pages_have_the_bytes_and_values_of_the_oracle) {
 }
 
 TEST_P(EveryPageCodec, full_pages_of_every_shape_are_the_references_bit_for_bit) {
-  for (const std::size_t head_dim : {32u, 48u, 64u, 80u, 96u, 128u, 192u, 256u}) {
+  for (const std::size_t head_dim : {32u, 48u, 64u, 80u, 96u, 128u, 192u, 256u, 512u}) {
+    if (head_dim > backend().head_dim_max()) continue;
     for (const std::size_t bits : {2u, 4u, 8u}) {
       for (const std::size_t group : {16u, 32u, 64u, 256u}) {
         const auto layout = page_layout({.head_dim = head_dim,
@@ -150,7 +151,8 @@ TEST_P(EveryPageCodec, full_pages_of_every_shape_are_the_references_bit_for_bit)
 
 TEST_P(EveryPageCodec, pages_of_3_bits_symmetric_or_clipped_are_the_references_bit_for_bit) {
   std::size_t n_cases = 0;
-  for (const std::size_t head_dim : {48u, 64u, 80u, 96u, 128u, 256u}) {
+  for (const std::size_t head_dim : {48u, 64u, 80u, 96u, 128u, 256u, 512u}) {
+    if (head_dim > backend().head_dim_max()) continue;
     for (const Kind& kind : kKinds) {
       for (const std::size_t group : {16u, 32u, 128u}) {
         if (!takes(n_cases++, 7)) continue;
@@ -337,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, EveryPageCodec, testing::ValuesIn(test::backe
                          test::row_name);
 
 TEST(Transform, the_hadamard_turn_keeps_products_and_undoes_itself) {
-  for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u}) {
+  for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u, 512u}) {
     const auto a = random_halves(head_dim, head_dim, 1), b = random_halves(head_dim, head_dim, 2);
     std::vector<float> x(head_dim), y(head_dim);
     double before = 0, after = 0;
