@@ -96,16 +96,26 @@ Json to_json(const kvcache::CacheStats& stats) {
               {"kept_lane_tokens", stats.n_kept},
               {"evicted_lane_tokens", stats.n_evicted},
               {"resting_lane_tokens", stats.n_resting},
+              {"fitted_lanes", stats.n_fits},
+              {"dropped_fits", stats.n_fits_dropped},
               {"pending_tokens", stats.n_pending},
               {"pool_bytes", stats.arena_bytes},
               {"pool_peak_bytes", stats.arena_peak_bytes}};
 }
 
+namespace {
+std::string describe_fits(const kvcache::CacheStats& stats) {
+  if (stats.n_fits_dropped == 0) return {};
+  return "; refit did not help in " + with_thousands(stats.n_fits_dropped) + " of " +
+         with_thousands(stats.n_fits + stats.n_fits_dropped) + " lanes and left them as they were";
+}
+}  // namespace
+
 std::string describe(const kvcache::CacheStats& stats) {
   if (stats.fp16_bytes == 0) return "empty";
   return format_bytes(stats.bytes) + ", " + format_bytes(stats.fp16_bytes) + " in fp16 (" +
          format_percent(static_cast<double>(stats.bytes) / static_cast<double>(stats.fp16_bytes)) +
-         ")" +
+         ")" + describe_fits(stats) +
          (stats.n_pending == 0 ? ""
                                : "; compressing " + with_thousands(stats.n_pending) + " tokens, " +
                                      format_percent(static_cast<double>(stats.n_pending_probed) /

@@ -1,7 +1,9 @@
 #include "kernels/contract/backend.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/main_memory.h"
@@ -150,6 +152,18 @@ Result<std::size_t> each_token_of(std::size_t expert, const Backend::MixtureOfEx
   return n;
 }
 
+Result<void> copy_row(Backend& backend, const float* from, std::size_t n, float* to) {
+  return backend.copy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                      n * sizeof(float));
+}
+
+// Whether `expert` is the first, in the order of numbers, that token t chose.
+bool is_first_of(std::size_t expert, std::size_t t, const Backend::MixtureOfExperts& args) {
+  const auto chosen = args.chosen.subspan(t * args.n_used, args.n_used);
+  return std::ranges::none_of(
+      chosen, [&](const Ranked& each) { return std::cmp_less(each.index, expert); });
+}
+
 // Replaces args.taken [n, width] by the output of the expert.
 Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
                         const Backend::Expert& expert, std::size_t n) {
@@ -170,19 +184,19 @@ Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
   SATCHEL_ASSERT(args.expert_factors.empty() || args.expert_factors.size() == n_experts);
   SATCHEL_TRY(route(*this, args, x, n_tokens));
-  float* const sum = args.sum != nullptr ? args.sum : x;
   for (std::size_t e = 0; e < n_experts; ++e) {
     const auto take = [&](std::size_t i, std::size_t t, float) {
-      return copy(reinterpret_cast<std::byte*>(args.taken + i * width),
-                  reinterpret_cast<const std::byte*>(args.normed + t * width),
-                  width * sizeof(float));
+      return copy_row(*this, args.normed + t * width, width, args.taken + i * width);
     };
     SATCHEL_TRY_ASSIGN(const std::size_t n, each_token_of(e, args, n_tokens, take));
     if (n == 0) continue;
     SATCHEL_TRY(run_expert(*this, args, args.experts[e], n));
     const auto give = [&](std::size_t i, std::size_t t, float weight) -> Result<void> {
-      SATCHEL_TRY(scale(args.taken + i * width, args.factor * weight, width));
-      return add(sum + t * width, args.taken + i * width, width);
+      float* const row = args.taken + i * width;
+      SATCHEL_TRY(scale(row, args.factor * weight, width));
+      if (args.sum == nullptr) return add(x + t * width, row, width);
+      if (is_first_of(e, t, args)) return copy_row(*this, row, width, args.sum + t * width);
+      return add(args.sum + t * width, row, width);
     };
     SATCHEL_TRY(each_token_of(e, args, n_tokens, give));
   }

@@ -391,7 +391,7 @@ class Backend {
     std::span<const float> expert_factors = {};  // [n_experts], main memory; empty: 1
     std::size_t n_used = 0;
     float factor = 1;
-    float* sum = nullptr;  // [n_tokens, width], added to in place of x; null: x
+    float* sum = nullptr;  // [n_tokens, width]: is given the sum, and x stays; null: x
     Activation activation = Activation::silu;
     float epsilon = 0;
     float *normed = nullptr, *taken = nullptr;     // work [n_tokens, width]

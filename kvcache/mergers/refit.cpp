@@ -76,7 +76,8 @@ class RefitMerger final : public Merger {
     std::vector<float> weights(kept.size());
     const auto n_fixed = static_cast<std::size_t>(
         std::ranges::count_if(kept, [&](auto t) { return std::cmp_less(t, lane.n_sinks); }));
-    SATCHEL_TRY(
+    SATCHEL_TRY_ASSIGN(
+        const bool is_fitted,
         backend.refit({.q = of.q,
                        .out = work.out,
                        .lse = work.lse,
@@ -94,6 +95,7 @@ class RefitMerger final : public Merger {
                        .bound = static_cast<float>(bound_),
                        .weights = weights,
                        .work = work.fit}));
+    if (lane.fits != nullptr) ++(is_fitted ? lane.fits->n_made : lane.fits->n_dropped);
     for (std::size_t i = 0; i < kept.size(); ++i)
       lane.counts[static_cast<std::size_t>(kept[i])] = weights[i];
     return {};

@@ -134,7 +134,8 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
                            .counts = counts_[head],
                            .n_sinks = part.n_new_sinks,
                            .n_tail = std::min(plan_.n_tokens(), part.n_tail_after),
-                           .references = references_.of(head)}));
+                           .references = references_.of(head),
+                           .fits = &cache_.fits}));
     n_evicted_ += static_cast<std::size_t>(
         std::count(lanes[head].tiers.begin(), lanes[head].tiers.end(), kGone));
     tiers.push_back(std::move(lanes[head].tiers));

@@ -301,6 +301,11 @@ struct ReferenceQueries {
   std::size_t n() const { return positions.size(); }
 };
 
+struct FitCounts {
+  std::size_t n_made = 0;
+  std::size_t n_dropped = 0;  // they did not help: the lane is as it was
+};
+
 // Merges dropped tokens into retained ones: may change k and v of the retained tokens.
 struct MergeLane {
   Half* k = nullptr;  // [n_tokens, head_dim], after RoPE
@@ -316,6 +321,7 @@ struct MergeLane {
                             // page if needs_counts()
   std::size_t n_sinks = 0, n_tail = 0;  // of the tokens: they stay exact and always count once
   ReferenceQueries references = {};
+  FitCounts* fits = nullptr;  // of a merger that fits_counts(): one more, of either kind
 };
 class Merger : public Stage {
  public:

@@ -75,6 +75,7 @@ struct CacheState final : ExtentUser {
   // Held all the time, so that a compaction can work when the arena is full.
   ExtentId scratch = {}, reserve = {};
   bool has_scratch = false, has_reserve = false;
+  FitCounts fits = {};
   StepScratch step = {};
   std::size_t flushes_reserved = 0;  // that lists have room for
 

@@ -70,6 +70,8 @@ CacheStats stats_of(const CacheState& s) {
   stats.bytes += stats.body_bytes + s.scores.bytes();
   if (s.has_scratch) stats.bytes += s.arena.bytes_of(s.scratch);
   if (s.has_reserve) stats.bytes += s.arena.bytes_of(s.reserve);
+  stats.n_fits = s.fits.n_made;
+  stats.n_fits_dropped = s.fits.n_dropped;
   stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept + stats.n_resting);
   stats.arena_bytes = s.arena.bytes();
   stats.arena_used_bytes = s.arena.used_bytes();

@@ -29,6 +29,8 @@ struct CacheStats {
   std::size_t n_resting = 0;  // likewise: those of episodes that are kept elsewhere for now
   std::size_t n_pending = 0, n_pending_probed = 0;  // tokens of the text that wait for a decision
   std::size_t arena_bytes = 0, arena_used_bytes = 0, arena_peak_bytes = 0;  // of the arena
+  // Of lanes, since the cache was made or opened: what refits they got (stages/stage.h).
+  std::size_t n_fits = 0, n_fits_dropped = 0;
   std::vector<LayerStats> layers;
   std::vector<TierStats> tiers;
 };

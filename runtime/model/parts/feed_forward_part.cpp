@@ -25,7 +25,6 @@ void FeedForwardPart::spec_of_both(std::vector<TensorSpec>& specs) {
   specs.push_back(vector("post_ffw_norm_2.weight", width, sum_gain_));
   specs.push_back(vector("ffn_gate_inp.scale", width, router_gain_));
   specs.back().factor = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
-  specs.push_back(constant(0, width, zeros_));
   specs.push_back(known(kExpertFactorsTensor));
 }
 
@@ -129,9 +128,6 @@ Result<void> FeedForwardPart::add_both(const LayerStep& step, float* x,
   };
   SATCHEL_TRY(make_glu(step, x, sizes().ffn_beside));
   SATCHEL_TRY(normed(work.normed, glu_gain_, work.beside));
-  for (std::size_t t = 0; t < n; ++t)
-    SATCHEL_TRY(backend_.copy(reinterpret_cast<std::byte*>(work.sum + t * width),
-                              reinterpret_cast<const std::byte*>(zeros_), width * sizeof(float)));
   SATCHEL_TRY(step.go_on());
   SATCHEL_TRY(add_experts(step, x, chosen));
   SATCHEL_TRY(normed(work.sum, sum_gain_, work.normed));

@@ -35,10 +35,10 @@ class FeedForwardPart : public LayerPart {
   const kernels::Weight* router_ = nullptr;        // [n_experts, width]
   const float* router_bias_ = nullptr;             // [n_experts]; null: none
   std::vector<kernels::Backend::Expert> experts_;  // none: gated_
-  // Where both are side by side: of what the experts and the router are given, of what feed-forward
-  // and experts give back; and zeros.
+  // Where both are side by side: of what the experts and the router are given, and of what
+  // feed-forward and experts give back.
   const float *expert_gain_ = nullptr, *router_gain_ = nullptr;  // [width]
-  const float *glu_gain_ = nullptr, *sum_gain_ = nullptr, *zeros_ = nullptr;
+  const float *glu_gain_ = nullptr, *sum_gain_ = nullptr;
 };
 
 }  // namespace satchel::runtime

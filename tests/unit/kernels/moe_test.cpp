@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -93,8 +94,8 @@ class EveryMixture : public test::OnEveryBackend {
         up(n_rows * kInner), routed(n_rows * kExperts);
     std::vector<Backend::Ranked> chosen(n_rows * kUsed);
     const bool is_apart = !router_gain_.empty();
-    std::vector<float> untouched = x;  // the sum is elsewhere: here in x
-    float* const read = is_apart ? untouched.data() : x.data();
+    std::vector<float> read = x;
+    if (is_apart) std::ranges::fill(x, std::numeric_limits<float>::quiet_NaN());  // written whole
     return backend().moe({.gain = gain_.data(),
                           .router_gain = is_apart ? router_gain_.data() : nullptr,
                           .router = router_,
@@ -112,11 +113,12 @@ class EveryMixture : public test::OnEveryBackend {
                           .up_out = up.data(),
                           .routed = routed.data(),
                           .chosen = chosen},
-                         read, n);
+                         is_apart ? read.data() : x.data(), n);
   }
-  // x + 0.5 · Σ weight · down(activation(gate n, up n)) of one token, by single operations.
+  // x, unless the sum is elsewhere, + 0.5 · Σ weight · down(activation(gate n, up n)) of one token, by single operations.
   std::vector<float> plainly(const float* x) {
-    std::vector<float> n(kWidth), routed(kExperts), out(x, x + kWidth);
+    std::vector<float> n(kWidth), routed(kExperts), out(kWidth);
+    if (router_gain_.empty()) out.assign(x, x + kWidth);
     const float* router_gain = router_gain_.empty() ? gain_.data() : router_gain_.data();
     EXPECT_TRUE(backend().rms_norm(x, router_gain, 1, kWidth, 1e-5f, n.data()).ok());
     multiply(router_, n, router_bias_.data(), routed);

@@ -66,6 +66,7 @@ struct MergedLane {
   std::size_t n_sinks = 0, n_tail = 0;
   std::vector<float> queries = {}, lse = {};  // reference queries, where a merger wants some
   std::vector<std::int32_t> query_positions = {};
+  FitCounts fits = {};
 
   void add(const std::vector<float>& key, const std::vector<float>& value, float score,
            std::uint8_t tier) {
@@ -111,7 +112,8 @@ struct MergedLane {
                          .references = {.q = turned.data(),
                                         .positions = query_positions,
                                         .lse = lse.data(),
-                                        .work = work.data()}};
+                                        .work = work.data()},
+                         .fits = &fits};
     EXPECT_TRUE(stage->merge(*backend, lane).ok());
   }
   float key(std::size_t t, std::size_t c) const { return half_to_float(k[t * head_dim + c]); }
