@@ -20,6 +20,16 @@ void WeightSource::check() const {
   SATCHEL_ASSERT(row.has_value() && bytes.size() == *row * n_out);
 }
 
+void ShortConvArgs::check() const {
+  SATCHEL_ASSERT(n_taps >= 2);
+  std::size_t n = 0;
+  for (const StateSequence& sequence : sequences) {
+    SATCHEL_ASSERT(sequence.first_token == n && sequence.n_tokens > 0);
+    SATCHEL_ASSERT(sequence.behind != nullptr);
+    n += sequence.n_tokens;
+  }
+}
+
 void LaneQueries::check() const {
   SATCHEL_ASSERT(n_group > 0 && first_head + n_group <= n_heads);
   for (const PageView& page : keys.pages) SATCHEL_ASSERT(page.layout->head_dim == head_dim);

@@ -126,6 +126,34 @@ struct AttendArgs {
   float* lse = nullptr;  // [n_tokens, n_heads], natural logsumexp of the logits; may be null
 };
 
+// One conversation's part of a batch in a layer with a constant state, which does not grow with the
+// text: what the layer carried to token first_token, and where what it carries behind the last one
+// goes. How many fp32 values that are, the operation says.
+struct StateSequence {
+  std::size_t first_token = 0, n_tokens = 0;  // at least one
+  const float* before = nullptr;              // null: zeros, a text begins here
+  float* behind = nullptr;                    // may be `before`
+};
+
+// Gated short convolution (LFM2), causal and of each channel by itself. With s = B · x, in fp32:
+//   out[t, c] = C[t, c] · Σ_j taps[c, j] · s[t - (n_taps - 1) + j, c]
+//   state  [n_taps - 1, width]: s of the newest tokens, the oldest first. It stands before the
+//          sequence's first token
+//   source transformers' models/lfm2
+struct ShortConvArgs {
+  const float* rows = nullptr;               // [n_tokens, 3, width]: B, C and x of each token
+  const float* taps = nullptr;               // [width, n_taps]
+  std::size_t width = 0, n_taps = 0;         // n_taps from 2
+  std::span<const StateSequence> sequences;  // in order, together the whole batch
+  float* out = nullptr;                      // [n_tokens, width]
+
+  std::size_t n_tokens() const {
+    return sequences.empty() ? 0 : sequences.back().first_token + sequences.back().n_tokens;
+  }
+  std::size_t state_values() const { return (n_taps - 1) * width; }
+  void check() const;  // asserts what is required above
+};
+
 // The attention mask: which keys a query at position p attends to.
 enum class AttentionMask {
   causal,  // causal: positions <= p
@@ -338,6 +366,9 @@ class Backend {
   // x[r, i] *= factor, i < n_first: the first values of every row
   virtual Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                                    std::size_t n_first);
+
+  // States are written last, and only `behind`.
+  virtual Result<void> short_conv(const ShortConvArgs& args) = 0;
 
   // Fused operations. The default implementation defines the result; a backend overrides one that
   // it can do in a single pass.

@@ -36,6 +36,7 @@ class ReferenceBackend final : public Backend {
   Result<void> add(float* x, const float* y, std::size_t n_values) override;
   Result<void> scale(float* x, float factor, std::size_t n_values) override;
   Result<void> soft_cap(float* x, float cap, std::size_t n_values) override;
+  Result<void> short_conv(const ShortConvArgs& args) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override;
   Result<void> store(std::span<const StoreArgs> items) override;

@@ -123,22 +123,30 @@ Result<std::int32_t> use_lane(Backend& backend) {
   return 0;
 }
 
-// A step that comes again: a norm, products, an activation, an answer. The last times it is a
-// graph.
+// A step that comes again: a norm, products, an activation, a convolution, an answer. The last times
+// it is a graph.
 Result<std::int32_t> use_steps(Backend& backend) {
   constexpr std::size_t kWidth = 32;
   const test::WeightFile file = test::random_weight(WeightType::q8_0, kWidth, kWidth, 3);
   SATCHEL_TRY_ASSIGN(const auto weight, backend.load_weight(file.source()));
-  SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(4 * kWidth * sizeof(float)));
-  float *x = floats(memory), *out = x + kWidth, *gain = out + kWidth;
+  SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(9 * kWidth * sizeof(float)));
+  float *x = floats(memory), *out = x + kWidth, *gain = out + kWidth, *rows = gain + kWidth,
+        *taps = rows + 3 * kWidth, *state = taps + 2 * kWidth;
+  const StateSequence one{.n_tokens = 1, .before = state, .behind = state};
   std::int32_t largest = 0;
   for (int step = 0; step < 3; ++step) {
-    const auto values = test::random_values(4 * kWidth, 5);
+    const auto values = test::random_values(9 * kWidth, 5);
     SATCHEL_TRY(backend.upload(memory.data(), std::as_bytes(std::span(values))));
     for (int layer = 0; layer < 2; ++layer) {
       SATCHEL_TRY(backend.rms_norm(x, gain, 1, kWidth, 1e-5f, x));
       SATCHEL_TRY(backend.matmul(*weight, x, 1, out));
       SATCHEL_TRY(backend.glu(Activation::silu, out, x, kWidth));
+      SATCHEL_TRY(backend.short_conv({.rows = rows,
+                                      .taps = taps,
+                                      .width = kWidth,
+                                      .n_taps = 2,
+                                      .sequences = {&one, 1},
+                                      .out = out}));
       SATCHEL_TRY(backend.add(x, out, kWidth));
     }
     SATCHEL_TRY_ASSIGN(largest, backend.argmax(x, kWidth));

@@ -99,6 +99,10 @@ class FailingBackend final : public kernels::Backend {
   Result<void> soft_cap(float* x, float cap, std::size_t n) override {
     return inner_->soft_cap(x, cap, n);
   }
+  Result<void> short_conv(const kernels::ShortConvArgs& args) override {
+    SATCHEL_TRY(count());
+    return inner_->short_conv(args);
+  }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
     if (fails_tables_) return lost();

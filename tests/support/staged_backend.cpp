@@ -223,6 +223,7 @@ class StagedBackend final : public Backend {
       return inner_->scale_first(there, factor, n_rows, width, n_first);
     });
   }
+  Result<void> short_conv(const ShortConvArgs& args) override;
 
   Result<void> store(std::span<const StoreArgs> items) override;
   Result<void> select(std::span<const SelectArgs> items) override;
@@ -438,6 +439,25 @@ Result<void> StagedBackend::attend(const AttendArgs& args) {
   SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n_rows * args.head_dim));
   SATCHEL_TRY_ASSIGN(there.lse, stage.both(args.lse, n_rows));
   SATCHEL_TRY(inner_->attend(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::short_conv(const ShortConvArgs& args) {
+  Stage stage(*inner_);
+  ShortConvArgs there = args;
+  const std::size_t n = args.n_tokens() * args.width;
+  SATCHEL_TRY_ASSIGN(there.rows, stage.in(args.rows, 3 * n));
+  SATCHEL_TRY_ASSIGN(there.taps, stage.in(args.taps, args.width * args.n_taps));
+  SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n));
+  std::vector<StateSequence> sequences(args.sequences.begin(), args.sequences.end());
+  for (StateSequence& sequence : sequences) {
+    const bool in_place = sequence.before == sequence.behind;
+    SATCHEL_TRY_ASSIGN(sequence.before, stage.in(sequence.before, args.state_values()));
+    SATCHEL_TRY_ASSIGN(sequence.behind, stage.both(sequence.behind, args.state_values()));
+    if (in_place) sequence.before = sequence.behind;
+  }
+  there.sequences = sequences;
+  SATCHEL_TRY(inner_->short_conv(there));
   return stage.back();
 }
 

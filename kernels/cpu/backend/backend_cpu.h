@@ -56,6 +56,7 @@ class CpuBackend final : public Backend {
   Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override;
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override;
+  Result<void> short_conv(const ShortConvArgs& args) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override;
   Result<void> store(std::span<const StoreArgs> items) override;

@@ -123,6 +123,15 @@ class CudaBackend final : public Backend {
     return check(cuda::scale_first(queue(), x, factor, n_rows, width, n_first));
   }
 
+  Result<void> short_conv(const ShortConvArgs& args) override {
+    args.check();
+    std::size_t n_tokens_max = 0;
+    for (const StateSequence& sequence : args.sequences)
+      n_tokens_max = std::max(n_tokens_max, sequence.n_tokens);
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(args.sequences));
+    return check(cuda::short_conv(queue(), args, there, n_tokens_max));
+  }
+
   Result<void> store(std::span<const StoreArgs> items) override {
     std::size_t n_values_max = 0;
     for (const StoreArgs& args : items)
