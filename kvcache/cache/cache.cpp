@@ -19,6 +19,11 @@ Result<void> check_shape(const CacheShape& shape) {
     return Error{
         ErrorKind::unsupported, "CACHE_SHAPE",
         "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
+  for (const std::size_t n_values : shape.states)
+    if (n_values == 0 || n_values > kStateValuesMax)
+      return Error{ErrorKind::unsupported, "CACHE_SHAPE",
+                   "A recurrent layer's state of " + std::to_string(n_values) +
+                       " values is empty or too large to be saved."};
   if (shape.head_budgets != nullptr && !shape.suits(*shape.head_budgets))
     return Error{
         ErrorKind::invalid, "LANE_SHARES",
@@ -113,6 +118,10 @@ CacheInspector Cache::inspector() {
 }
 CacheState& Cache::state() {
   return *state_;
+}
+
+RecurrentStates& Cache::states() {
+  return state_->states;
 }
 
 PrefillPlan Cache::largest_fit(const PrefillRequest& request, const PassBytes& pass) const {

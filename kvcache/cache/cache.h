@@ -7,6 +7,8 @@
 //            [observe_step] } -> end_step
 //   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
 //            several spans.
+//   states   of recurrent layers: states() hands them to every pass over tokens, which this cache
+//            begins and adopts with its step or prefill
 //   reach    where the text is longer than the model's context, attention sees only part of it
 //            (CacheEdit::set_reach)
 //   the rest  compactor(), edit(), inspector(): each says in its header what it does
@@ -41,6 +43,7 @@
 #include "kvcache/planning/prefill_plan.h"
 #include "kvcache/prefill/prefill.h"
 #include "kvcache/recipes/recipe.h"
+#include "kvcache/recurrent/recurrent_states.h"
 #include "kvcache/shape/cache_shape.h"
 #include "kvcache/stages/stage.h"
 #include "kvcache/state/cache_stats.h"
@@ -114,6 +117,8 @@ class Cache {
   bool needs_head_budgets() const;
   void set_head_budgets(std::shared_ptr<const HeadBudgets> budgets);
 
+  // Of recurrent layers: in a step or prefill, carry() for each of them. A replay begins by itself.
+  RecurrentStates& states();
   CacheState& state();  // for this layer
 
  private:

@@ -1,4 +1,5 @@
-// A second cache that holds the same: pages are shared; sinks, tails and scores are copied.
+// A second cache that holds the same: pages and checkpoints of states are shared; sinks, tails,
+// scores and running states are copied.
 #include <optional>
 #include <typeinfo>
 
@@ -85,6 +86,7 @@ Result<void> copy_into(CacheState& cache, CacheState& twin) {
   twin.reach = cache.reach;  // before pages come: they keep their order
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) SATCHEL_TRY(copy_lane(cache, twin, i));
   SATCHEL_TRY(twin.move_sinks(twin.reach));
+  SATCHEL_TRY(cache.states.copy_to(twin.states));
   if (twin.layout.recipe.hash() == cache.layout.recipe.hash())
     SATCHEL_TRY(copy_scores(cache, twin));
   twin.text.segments = cache.text.segments;

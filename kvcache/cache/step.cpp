@@ -87,6 +87,7 @@ Result<void> Cache::begin_step() {
   SATCHEL_TRY(s.arena.check_free(step_needs()));
   if (s.requirements().decoding) SATCHEL_TRY(s.scores.ensure(0, s.text.n_tokens + 1));
   SATCHEL_TRY(s.show_all_if_stale());
+  SATCHEL_TRY(s.states.begin());
   s.step_open = true;
   return {};
 }
@@ -144,6 +145,7 @@ Result<void> Cache::end_step() {
     appended = 0;
   }
   s.step_open = false;
+  s.states.adopt(s.next_serial);
   if (s.text.n_tokens >= kSinkTokens) ++s.since_flush;
   s.extend_text({.n_tokens = 1, .kind = SegmentKind::answer}, SegmentState::open);
   if (s.pages_chosen) s.table_is_stale = true;

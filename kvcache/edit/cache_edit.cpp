@@ -187,6 +187,14 @@ void move_segments(TextSegments& text, std::size_t first, std::int32_t by) {
   text.segments = std::move(now);
 }
 
+// States of recurrent layers carry all that they have read: no part of it can be taken out.
+Result<void> check_carries_nothing(const CacheState& cache) {
+  if (!cache.states.any() || cache.states.are_absent()) return {};
+  return Error{ErrorKind::invalid, "CACHE_RANGE",
+               "This model has recurrent layers, which carry all text that was read: text can only "
+               "be cut off at the end."};
+}
+
 bool is_episode(const TextSegment& segment, std::size_t first, std::size_t n) {
   return segment.kind == SegmentKind::episode && segment.first == first && segment.n_tokens == n;
 }
@@ -271,6 +279,7 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
   SATCHEL_TRY(check_range(s, n_tokens, 0));
   SATCHEL_TRY(make_idle(s));
   if (n_tokens == s.text.n_tokens) return {};
+  SATCHEL_TRY(s.states.prepare_cut(n_tokens));
   PageChanges changes = pages_now(s);
   for (std::vector<PageRecord>& pages : changes)
     SATCHEL_TRY(hide(s, pages, n_tokens, s.text.n_tokens));
@@ -284,6 +293,7 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
     s.text.segments.pop_back();
   s.since_flush -= std::min(s.since_flush, s.text.n_tokens - n_tokens);
   s.text.n_tokens = n_tokens;
+  s.states.cut(n_tokens);
   s.forget_scores();
   Reach left = s.reach;
   left.truncate(n_tokens);
@@ -295,6 +305,7 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
 Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
   SATCHEL_TRY(check_held(s, first, n));
+  SATCHEL_TRY(check_carries_nothing(s));
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(flush_tails_before(s, first + n));
   PageChanges changes = pages_now(s);
@@ -324,6 +335,7 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   SATCHEL_TRY(check_range(s, first, 0));
   SATCHEL_TRY(make_idle(s));
   if (by == 0) return {};
+  SATCHEL_TRY(check_carries_nothing(s));
   if (first < kSinkTokens || !s.reach.is_all())
     return Error{ErrorKind::invalid, "CACHE_RANGE",
                  "The first tokens of a text can't move, nor text that is partly out of reach."};
@@ -427,12 +439,10 @@ Result<void> CacheEdit::rest(std::size_t first, std::size_t n) {
 
 Result<void> CacheEdit::skip(std::size_t n, const Reach& wanted) {
   CacheState& s = cache_;
-  const auto has_window = [](const LayerShape& layer) { return layer.window > 0; };
-  if (n == 0 || s.text.n_tokens < kSinkTokens ||
-      std::ranges::any_of(s.layout.shape.layers, has_window))
+  if (n == 0 || s.text.n_tokens < kSinkTokens || s.layout.shape.reads_in_order())
     return Error{ErrorKind::invalid, "CACHE_RANGE",
                  "No text can be left unread before there are sinks, nor where layers have a "
-                 "window."};
+                 "window or a state."};
   TextSegments text = s.text;
   text.segments.push_back(episode_of(text.n_tokens, n));
   text.segments.back().state = SegmentState::resting;
@@ -451,6 +461,7 @@ Result<void> CacheEdit::skip(std::size_t n, const Reach& wanted) {
 
 Result<void> CacheEdit::keep_only(std::size_t n_head, std::size_t first, std::size_t n) {
   SATCHEL_TRY(check_range(cache_, first, n));
+  cache_.states.leave();
   SATCHEL_TRY(truncate(first + n));
   for (TextSegment& segment : cache_.text.segments)
     if (segment.state == SegmentState::resting && segment.end() <= first) {
@@ -463,9 +474,10 @@ Result<void> CacheEdit::keep_only(std::size_t n_head, std::size_t first, std::si
 
 // A lane with a window holds all text from its lowest position on. Where that is behind the sinks,
 // text has been dropped that a query at an earlier position would see.
-bool CacheEdit::can_truncate(std::size_t n_tokens) const {
+std::size_t CacheEdit::truncation_point(std::size_t n_tokens) const {
   const CacheState& s = cache_;
-  if (n_tokens >= s.text.n_tokens) return n_tokens == s.text.n_tokens;
+  if (n_tokens >= s.text.n_tokens) return s.text.n_tokens;
+  const std::size_t point = s.states.nearest(n_tokens);
   for (std::size_t i = 0; i < s.lanes.size(); ++i) {
     const std::size_t window = s.layout.layer(i).window;
     if (window == 0) continue;
@@ -473,9 +485,9 @@ bool CacheEdit::can_truncate(std::size_t n_tokens) const {
     std::size_t lowest = s.text.n_tokens - lane.n_tail();
     for (const PageRecord& page : lane.pages())
       lowest = std::min(lowest, static_cast<std::size_t>(page.first_position));
-    if (lowest > kSinkTokens && n_tokens + 1 < lowest + window) return false;
+    if (lowest > kSinkTokens && point + 1 < lowest + window) return 0;
   }
-  return true;
+  return point;
 }
 
 }  // namespace satchel::kvcache

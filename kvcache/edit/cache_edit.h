@@ -21,18 +21,23 @@ class CacheEdit {
   explicit CacheEdit(CacheState& cache) : cache_(cache) {}
 
   // Forgets everything from position n_tokens on.
+  //   errors  CACHE_RANGE: also where recurrent layers have no states at that position
   Result<void> truncate(std::size_t n_tokens);
-  // Whether what is left would be what prefilling as many tokens leaves: text that has passed out
-  // of a layer's window is gone, so there a text cut far back has to be prefilled again from its
-  // beginning.
-  bool can_truncate(std::size_t n_tokens) const;
+  // The largest position at or before n_tokens to which the text can be cut so that what is left is
+  // what prefilling as many tokens leaves: prefill goes on from there. That is n_tokens itself
+  // where no layer has a window or a state. Text that has passed out of a window is gone, so a text
+  // cut far back is prefilled again from its beginning: 0. Recurrent layers go back to a
+  // checkpoint.
+  std::size_t truncation_point(std::size_t n_tokens) const;
   // Forgets positions first … first + n - 1, but for sinks; the others keep their positions.
-  //   errors  CACHE_RANGE: also where some of it rests, here and in pin()
+  //   errors  CACHE_RANGE: also where some of it rests, here and in pin(), or where recurrent
+  //           layers carry what they have read
   Result<void> forget(std::size_t first, std::size_t n);
   // From now on never compressed (what has been lost before stays lost).
   Result<void> pin(std::size_t first, std::size_t n);
   // Text from position `first` on stands `by` positions later (or earlier) from now on: nothing is
   // encoded again. The positions it leaves and enters must be free; all text is in reach.
+  //   errors  CACHE_RANGE: also where recurrent layers carry what they have read
   Result<void> move_text(std::size_t first, std::int32_t by);
   // What attention sees from now on; text out of reach stays held, and is saved. Where this is, the
   // first part holds the sinks. Truncating what was read shortens it.
@@ -54,11 +59,12 @@ class CacheEdit {
   // n tokens behind the text are an episode from now on that rests, although nothing has read it:
   // it comes back as others do, once a fork has. `wanted` is the reach from now on, with no near
   // text.
-  //   errors  CACHE_RANGE: a layer has a window, or the text has no sinks yet; CACHE_REACH,
-  //           CACHE_FULL. Nothing has changed
+  //   errors  CACHE_RANGE: a layer has a window or a state, or the text has no sinks yet;
+  //           CACHE_REACH, CACHE_FULL. Nothing has changed
   Result<void> skip(std::size_t n, const Reach& wanted);
   // Only the first n_head tokens stay, and behind them n from position `first` on: all in reach.
-  // move_text() brings these back to where they stood. After an error it may hold more.
+  // move_text() brings these back to where they stood. After an error it may hold more. Where
+  // layers are recurrent, what is left can be saved and gathered, but not continued.
   Result<void> keep_only(std::size_t n_head, std::size_t first, std::size_t n);
 
  private:

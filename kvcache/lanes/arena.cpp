@@ -54,13 +54,45 @@ std::size_t Arena::rounded_down(std::size_t bytes) {
 Result<ExtentId> Arena::take(std::size_t bytes) {
   SATCHEL_ASSERT(bytes > 0 && !tells_users_);
   SATCHEL_TRY(check_free(bytes));
+  gather_unused(rounded_up(bytes));
+  return take_unused(bytes);
+}
+
+Result<ExtentId> Arena::take_spare(std::size_t bytes) {
+  SATCHEL_ASSERT(bytes > 0 && !tells_users_);
+  if (rounded_up(bytes) > unused_bytes())
+    return Error{ErrorKind::out_of_memory, "CACHE_FULL", "No memory is unused."};
+  SATCHEL_TRY_ASSIGN(const ExtentId id, take_unused(bytes));
+  const auto at = static_cast<std::size_t>(id);
+  if (spare_.size() <= at) spare_.resize(at + 1);
+  spare_[at] = true;
+  spare_bytes_ += bytes_of(id);
+  return id;
+}
+
+bool Arena::is_spare(ExtentId id) const {
+  const auto at = static_cast<std::size_t>(id);
+  return at < spare_.size() && spare_[at];
+}
+
+// Each user in turn gives one, so that no chat loses all of its own for another.
+void Arena::gather_unused(std::size_t bytes) {
+  while (unused_bytes() < bytes) {
+    bool any = false;
+    for (std::size_t i = 0; i < users_.size() && unused_bytes() < bytes; ++i)
+      any = users_[i]->give_spare() || any;
+    SATCHEL_ASSERT(any);  // what is spare has users, who know it
+  }
+}
+
+Result<ExtentId> Arena::take_unused(std::size_t bytes) {
   std::optional<ExtentId> taken = extents_.take(rounded_up(bytes), scratch_offset());
   if (!taken) {
     SATCHEL_TRY(close_holes());
     taken = extents_.take(rounded_up(bytes), scratch_offset());
   }
   SATCHEL_ASSERT(taken);  // all that is free lies in the middle now
-  peak_bytes_ = std::max(peak_bytes_, used_bytes());
+  peak_bytes_ = std::max(peak_bytes_, held_bytes());
   return *taken;
 }
 
@@ -70,6 +102,10 @@ void Arena::share(ExtentId id) {
 
 void Arena::give(ExtentId id) {
   SATCHEL_ASSERT(!tells_users_);
+  if (is_spare(id) && n_shares(id) == 1) {
+    spare_[static_cast<std::size_t>(id)] = false;
+    spare_bytes_ -= bytes_of(id);
+  }
   extents_.give(id);
 }
 
@@ -93,10 +129,11 @@ Result<Arena::Lease> Arena::take_scratch(std::size_t bytes) {
   SATCHEL_ASSERT(!tells_users_);
   SATCHEL_TRY(check_free(bytes));
   const std::size_t size = rounded_up(bytes);
+  gather_unused(size);
   if (size > scratch_offset() - extents_.end()) SATCHEL_TRY(close_holes());
   SATCHEL_ASSERT(size <= scratch_offset() - extents_.end());
   scratch_bytes_ += size;
-  peak_bytes_ = std::max(peak_bytes_, used_bytes());
+  peak_bytes_ = std::max(peak_bytes_, held_bytes());
   Lease lease;
   lease.arena_ = this;
   lease.data_ = memory_.data() + scratch_offset();
@@ -146,6 +183,7 @@ Result<void> Arena::set_limit(std::size_t bytes) {
                      size_text(capacity_bytes()) +
                      " were reserved when the model was loaded. Nothing was changed. Load the "
                      "model again with the higher limit."};
+  if (limit < held_bytes()) gather_unused(limit_ - limit);
   limit_ = limit;
   return {};
 }
@@ -164,9 +202,10 @@ Result<void> Arena::check_free(std::size_t bytes) const {
 
 void Arena::check_invariants() const {
   extents_.check_invariants();
-  SATCHEL_ASSERT(limit_ <= capacity_bytes() && used_bytes() <= limit_);
+  SATCHEL_ASSERT(limit_ <= capacity_bytes() && held_bytes() <= limit_);
+  SATCHEL_ASSERT(spare_bytes_ <= extents_.used_bytes());
   SATCHEL_ASSERT(extents_.end() <= scratch_offset());
-  SATCHEL_ASSERT(used_bytes() <= peak_bytes_ && peak_bytes_ <= capacity_bytes());
+  SATCHEL_ASSERT(held_bytes() <= peak_bytes_ && peak_bytes_ <= capacity_bytes());
 }
 
 }  // namespace satchel::kvcache

@@ -5,6 +5,9 @@
 //   holes    freed extents are reused. If no hole fits and the middle is too small, the arena
 //            compacts: extents move down. So an allocation fails only if fewer bytes are free than
 //            requested (rounded up to 256).
+//   spare    extents of take_spare() hold what can be missed. They count as free: where take(),
+//            take_scratch() or a lower limit need their bytes, users are asked to give them back
+//            (ExtentUser::give_spare), in turn
 //   moving   happens only inside take() and take_scratch(). An address from at() is valid until the
 //            next such call; work queued with it completes before the move. Every ExtentUser is
 //            notified afterwards. Workspace never moves.
@@ -35,6 +38,8 @@ class ExtentUser {
   virtual ~ExtentUser() = default;
   // Any extent may have moved. May call at(), but must not take or give.
   virtual void extents_moved() = 0;
+  // Gives back the spare extent that it can miss most easily, by Arena::give(). False: it has none.
+  virtual bool give_spare() { return false; }
 };
 
 class Arena {
@@ -71,6 +76,9 @@ class Arena {
 
   // Allocates bytes > 0 with one share; 256-byte aligned, not zeroed.
   Result<ExtentId> take(std::size_t bytes);
+  // Likewise one that is spare, of bytes that nobody has (unused_bytes()): fails with CACHE_FULL
+  // before any user is asked.
+  Result<ExtentId> take_spare(std::size_t bytes);
   void share(ExtentId id);
   void give(ExtentId id);
   std::byte* at(ExtentId id);
@@ -93,15 +101,22 @@ class Arena {
   const std::shared_ptr<kernels::Backend>& backend() const { return backend_; }
   std::size_t bytes() const { return limit_; }
   std::size_t capacity_bytes() const { return memory_.size(); }
-  std::size_t used_bytes() const { return extents_.used_bytes() + scratch_bytes_; }
+  // Without spare extents.
+  std::size_t used_bytes() const { return held_bytes() - spare_bytes_; }
   std::size_t free_bytes() const { return limit_ - used_bytes(); }
-  std::size_t peak_bytes() const { return peak_bytes_; }  // the most ever used
+  std::size_t unused_bytes() const { return limit_ - held_bytes(); }  // not even by spare extents
+  std::size_t peak_bytes() const { return peak_bytes_; }  // the most ever held, with spare extents
   void check_invariants() const;                          // asserts; O(extents)
 
  private:
   Arena(std::shared_ptr<kernels::Backend> backend, kernels::Buffer memory);
   std::size_t scratch_offset() const { return capacity_bytes() - scratch_bytes_; }
   void give_scratch(const std::byte* data, std::size_t bytes);
+  std::size_t held_bytes() const { return extents_.used_bytes() + scratch_bytes_; }
+  bool is_spare(ExtentId id) const;
+  Result<ExtentId> take_unused(std::size_t bytes);
+  // Spare extents go until so many bytes are unused. needs   free_bytes() of at least as many
+  void gather_unused(std::size_t bytes);
   Result<void> close_holes();
 
   std::shared_ptr<kernels::Backend> backend_;
@@ -109,7 +124,8 @@ class Arena {
   ExtentTable extents_;
   std::vector<ExtentUser*> users_;
   bool tells_users_ = false;
-  std::size_t limit_ = 0, scratch_bytes_ = 0, peak_bytes_ = 0;
+  std::vector<bool> spare_ = {};  // by extent; those beyond are not
+  std::size_t limit_ = 0, scratch_bytes_ = 0, peak_bytes_ = 0, spare_bytes_ = 0;
 };
 
 }  // namespace satchel::kvcache

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcache/recurrent/recurrent_states.h"
+
 namespace satchel::kvcache {
 
 CacheLayout::CacheLayout(const CacheShape& shape_in, const Recipe& recipe_in, TierLayouts tiers_in)
@@ -33,7 +35,8 @@ std::size_t CacheLayout::exact_bytes(std::size_t head_dim, std::size_t tail_kept
 }
 
 std::size_t CacheLayout::fixed_bytes() const {
-  std::size_t bytes = Arena::rounded_up(scratch_bytes()) + reserve_bytes();
+  std::size_t bytes =
+      Arena::rounded_up(scratch_bytes()) + reserve_bytes() + running_state_bytes(shape);
   for (const LayerShape& layer : shape.layers)
     bytes += layer.n_kv_heads * exact_bytes(layer.head_dim, pipeline.tail());
   return bytes;

@@ -78,7 +78,7 @@ struct CacheLayout {
   std::size_t reserve_bytes() const;
   // Of the extent for sinks and tail of a lane, for a tail of so many.
   static std::size_t exact_bytes(std::size_t head_dim, std::size_t tail_kept);
-  // What every cache takes at once: sinks and tails, that extent, the reserve.
+  // What every cache takes at once: sinks and tails, that extent, the reserve, running states.
   std::size_t fixed_bytes() const;
 };
 

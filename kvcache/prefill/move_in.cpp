@@ -28,6 +28,7 @@ Result<CompactionReport> Prefill::State::commit_span() {
     return cache.lose_all(moved.error());
   }
   committed = true;
+  cache.states.adopt(cache.next_serial);
   cache.since_flush = plan.since_flush_after;
   cache.extend_text(plan.request, plan.state_after);
   for (std::size_t i = 0; i < cache.lanes.size(); ++i)

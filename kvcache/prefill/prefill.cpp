@@ -31,6 +31,7 @@ Prefill::State::~State() {
     cache.forget_scores();
     return;
   }
+  cache.states.drop_staged();
   // Dropped: scores that were written beyond the text would count for other tokens.
   cache.scores.keep_only(chunks_before);
   if (scratch.is_probe() || cache.scores.zero_from(cache.text.n_tokens).ok()) return;
@@ -69,13 +70,20 @@ Result<Prefill> Prefill::begin(CacheState& s, PrefillPlan plan) {
   SATCHEL_TRY(flush_if_due(s));
   if (!stands) plan = plan_that_fits(s.view(), request, s.arena.free_bytes());
   SATCHEL_TRY(s.arena.check_free(plan.needed_bytes()));
-  return State::open(s, std::move(plan), {.first = s.text.n_tokens, .n_tokens = request.n_tokens});
+  SATCHEL_TRY(s.states.begin());
+  const std::size_t taken_later = plan.body_bytes + plan.settle_bytes;
+  SATCHEL_TRY_ASSIGN(
+      Prefill prefill,
+      State::open(s, std::move(plan), {.first = s.text.n_tokens, .n_tokens = request.n_tokens}));
+  SATCHEL_TRY(s.states.stage(request.n_tokens, taken_later));
+  return prefill;
 }
 
 Result<Prefill> Prefill::begin_probe(CacheState& s, const ProbeJob& job, std::size_t n_tokens,
                                      std::size_t first_position) {
   SATCHEL_ASSERT(s.prefill == nullptr && job.end() <= s.text.n_tokens);
   s.undo_open_step();
+  SATCHEL_TRY(s.states.begin());
   const std::size_t n_slots = ProbedText::n_slots(s, job);
   SATCHEL_TRY_ASSIGN(Prefill probe,
                      State::open(s, plan_probe(s.view(), n_tokens, first_position, n_slots), job));

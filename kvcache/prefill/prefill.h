@@ -3,6 +3,8 @@
 //   prefill  begin -> for each layer { begin_layer -> for each chunk { add_chunk -> attend over
 //            lanes() -> [observe] } -> end_layer } -> commit. One layer's exact K and V of the span
 //            exist at a time, and those of shared layers from their end on.
+//   states   of recurrent layers: begin and commit() do for Cache::states() what they do for lanes;
+//            for each such layer the caller carries all of the tokens between them
 //   probe    the same with begin_probe: the tokens are seen by queries and then dropped; what was
 //            observed of the text stays as scores
 //   one at a time over a cache; no step is open

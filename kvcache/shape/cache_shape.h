@@ -6,6 +6,8 @@
 //           later query can see the layer's lanes need not hold. It does not shorten the context.
 //   shared  a model's layer that reads the lanes of an earlier one has no lanes, takes no bytes and
 //           stands in no shape: to a cache it is more queries of the layer whose lanes it reads
+//   states  a recurrent layer carries a state of constant size from token to token. It has no lanes
+//           either: what a cache must know of it is its number of values
 #pragma once
 
 #include <algorithm>
@@ -65,8 +67,16 @@ struct LayerShape {
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 
+// A checkpoint stands behind at least so many tokens (CacheShape::checkpoint_interval). Chosen: as
+// many as are prefilled again in a fraction of a second on a slow machine.
+inline constexpr std::size_t kCheckpointTokensLeast = 128;
+// The largest state of a layer: one record of a snapshot holds it.
+inline constexpr std::size_t kStateValuesMax = (std::size_t{8} << 20) / sizeof(float) - 64;
+
 struct CacheShape {
   std::vector<LayerShape> layers;
+  // fp32 values of the state of each recurrent layer, in the model's order; empty: it has none.
+  std::vector<std::size_t> states = {};
   // Of the lanes of layers without a window; null: not measured yet.
   std::shared_ptr<const HeadBudgets> head_budgets = nullptr;
   // Of all lanes; page layouts point into it. Null: not measured yet.
@@ -86,6 +96,20 @@ struct CacheShape {
   std::size_t lane(std::size_t layer, std::size_t head) const {
     SATCHEL_ASSERT(head < layers[layer].n_kv_heads);
     return first_lane(layer) + head;
+  }
+  // Whether text can be seen only by reading all before it: of what a window has passed over, and
+  // of a recurrent layer's state, nothing is there to read it by itself.
+  bool reads_in_order() const {
+    return !states.empty() || std::any_of(layers.begin(), layers.end(),
+                                          [](const auto& layer) { return layer.window > 0; });
+  }
+  // Tokens from one checkpoint of the states to the next: at least as many as take the same bytes
+  // in fp16.
+  std::size_t checkpoint_interval() const {
+    std::size_t bytes = 0;
+    for (const std::size_t n_values : states) bytes += n_values * sizeof(float);
+    return std::max(kCheckpointTokensLeast,
+                    bytes / std::max<std::size_t>(1, fp16_bytes_per_token()));
   }
   // Those of layers without a window, which take part in decisions: indices into all lanes.
   std::vector<std::size_t> deciding_lanes() const {

@@ -10,7 +10,7 @@ constexpr std::string_view kMagic = "SATCHELM";
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kSizeAt = 12;  // of the field that holds the manifest's size
 constexpr std::size_t kSpanBytes = 28, kLaneBytes = 16, kPageBytes = 40, kEntryBytes = 32;
-constexpr std::size_t kReachPartBytes = 20;
+constexpr std::size_t kReachPartBytes = 20, kStateBytes = 16;
 constexpr std::uint64_t kSerialMax = std::uint64_t{1} << 62;  // many more than can ever be made
 
 std::span<const std::byte> as_bytes(std::string_view text) {
@@ -39,6 +39,11 @@ bool has_episodes(const Manifest& manifest) {
   return !manifest.reach.is_all() || std::ranges::any_of(manifest.segments, is_episode);
 }
 
+std::uint16_t version_of(const Manifest& manifest) {
+  if (manifest.has_states) return kSnapshotVersion;
+  return has_episodes(manifest) ? kSnapshotVersionNoStates : kSnapshotVersionNoEpisodes;
+}
+
 void write_reach(ByteWriter& writer, const Reach& reach) {
   writer.number(std::uint64_t{reach.near_first});
   write_count(writer, reach.parts);
@@ -60,6 +65,7 @@ class ManifestReader {
     if (version_ > kSnapshotVersionNoEpisodes) SATCHEL_TRY(read_reach());
     SATCHEL_TRY(read_lanes());
     SATCHEL_TRY(read_score_chunks());
+    if (version_ > kSnapshotVersionNoStates) SATCHEL_TRY(read_states());
     SATCHEL_TRY(read_records());
     return std::move(manifest_);
   }
@@ -89,6 +95,7 @@ class ManifestReader {
   Result<void> read_lanes();
   Result<void> read_page(const StoredLane& lane, StoredPage& page);
   Result<void> read_score_chunks();
+  Result<void> read_states();
   Result<void> read_records();
 
   std::span<const std::byte> bytes_;
@@ -139,7 +146,7 @@ Result<void> ManifestReader::read_text() {
 Result<void> ManifestReader::read_segments() {
   const std::size_t n = count(kSpanBytes);
   const SegmentKind last_kind =
-      version_ < kSnapshotVersion ? SegmentKind::answer : SegmentKind::episode;
+      version_ <= kSnapshotVersionNoEpisodes ? SegmentKind::answer : SegmentKind::episode;
   std::size_t end = 0;
   bool fits = true;
   for (std::size_t i = 0; i < n && fits; ++i) {
@@ -242,6 +249,22 @@ Result<void> ManifestReader::read_score_chunks() {
   return check(fits, "scores");
 }
 
+Result<void> ManifestReader::read_states() {
+  const std::size_t n = count(kStateBytes), n_tokens = manifest_.n_tokens();
+  manifest_.has_states = true;
+  bool fits = true;
+  for (std::size_t i = 0; i < n && fits; ++i) {
+    SavedState state;
+    state.position = reader_.number<std::uint64_t>();
+    state.serial = reader_.number<std::uint64_t>();
+    const std::size_t before = i == 0 ? 0 : manifest_.states.back().position;
+    fits = state.position > before && state.position <= n_tokens && state.serial > 0 &&
+           state.serial < manifest_.next_serial;
+    manifest_.states.push_back(state);
+  }
+  return check(fits && (n == 0 || manifest_.states.back().position == n_tokens), "states");
+}
+
 Result<void> ManifestReader::read_records() {
   const std::size_t n = count(kEntryBytes);
   for (std::size_t i = 0; i < n; ++i) {
@@ -254,7 +277,8 @@ Result<void> ManifestReader::read_records() {
     record.checksum = reader_.array<sizeof(Hash128)>();
     const bool fits = zero == 0 && record.id < manifest_.next_record &&
                       kind >= static_cast<std::uint16_t>(RecordKind::pages) &&
-                      kind <= static_cast<std::uint16_t>(RecordKind::scores);
+                      kind <= static_cast<std::uint16_t>(manifest_.has_states ? RecordKind::states
+                                                                              : RecordKind::scores);
     SATCHEL_TRY(check(fits, "records"));
     manifest_.records.push_back(record);
   }
@@ -269,8 +293,7 @@ Error damaged(const std::string& what) {
 
 std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   ByteWriter writer;
-  const std::uint16_t version =
-      has_episodes(manifest) ? kSnapshotVersion : kSnapshotVersionNoEpisodes;
+  const std::uint16_t version = version_of(manifest);
   writer.bytes(as_bytes(kMagic)).number(version).number(std::uint16_t{0});
   writer.number(std::uint32_t{0});  // the size, below
   writer.number(manifest.generation).number(manifest.next_record);
@@ -289,7 +312,7 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
     writer.number(static_cast<std::uint8_t>(segment.kind));
     writer.number(static_cast<std::uint8_t>(segment.state)).number(std::uint16_t{0});
   }
-  if (has_episodes(manifest)) write_reach(writer, manifest.reach);
+  if (version > kSnapshotVersionNoEpisodes) write_reach(writer, manifest.reach);
   write_count(writer, manifest.lanes);
   for (const StoredLane& lane : manifest.lanes) {
     writer.number(lane.n_sinks).number(lane.n_tail).number(lane.tail_kept);
@@ -298,6 +321,9 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   }
   write_count(writer, manifest.score_chunks);
   for (const std::uint64_t first : manifest.score_chunks) writer.number(first);
+  if (manifest.has_states) write_count(writer, manifest.states);
+  for (const SavedState& state : manifest.states)
+    writer.number(std::uint64_t{state.position}).number(state.serial);
   write_count(writer, manifest.records);
   for (const RecordEntry& record : manifest.records)
     writer.number(record.id)

@@ -16,11 +16,11 @@
 namespace satchel::kvcache {
 
 // The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
-// where there are episodes, or not all text is in reach.
-inline constexpr std::uint16_t kSnapshotVersion = 4, kSnapshotVersionOldest = 2;
-inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3;
+// where there are episodes, or not all text is in reach; 5 of models with recurrent layers.
+inline constexpr std::uint16_t kSnapshotVersion = 5, kSnapshotVersionOldest = 2;
+inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4;
 
-enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
+enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4, states = 5 };
 
 struct RecordEntry {
   RecordId id = 0;
@@ -55,6 +55,9 @@ struct Manifest {
   Reach reach = {};
   std::vector<StoredLane> lanes = {};
   std::vector<std::uint64_t> score_chunks = {};  // first positions, rising
+  bool has_states = false;                       // of recurrent layers
+  std::vector<SavedState> states =
+      {};  // positions rise to n_tokens(); none: what is held was cut out
   std::vector<RecordEntry> records = {};
 
   std::size_t n_tokens() const { return tokens.size(); }

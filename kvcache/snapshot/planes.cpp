@@ -12,7 +12,14 @@ namespace {
 
 enum class Owner : unsigned { page = 0, k = 1, v = 2 };
 // Tags of what is no plane of K or V.
-enum class Part : unsigned { rest = 0, positions = 1, log_counts = 2, note = 3, scores = 4 };
+enum class Part : unsigned {
+  rest = 0,
+  positions = 1,
+  log_counts = 2,
+  note = 3,
+  scores = 4,
+  states = 5
+};
 
 constexpr std::uint16_t tag_of(Owner owner, unsigned kind, unsigned bits) {
   return static_cast<std::uint16_t>((static_cast<unsigned>(owner) << 12) | (kind << 6) | bits);
@@ -124,6 +131,10 @@ Cut cut_exact(std::size_t n_bytes) {
 
 Cut cut_scores(std::size_t n_bytes) {
   return {part(Part::scores, Numbers::words, n_bytes)};
+}
+
+Cut cut_states(std::size_t n_bytes) {
+  return {part(Part::states, Numbers::words, n_bytes)};
 }
 
 std::optional<PlaneMap> PlaneMap::make(std::span<const Cut> cuts,

@@ -167,7 +167,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
     return damaged_report(checked.error().message, identity_);
   SATCHEL_TRY(checked);
   const std::size_t n_whole = restorer.n_whole();
-  if (n_whole < manifest.n_tokens() && first_damage_.empty())
+  if ((n_whole < manifest.n_tokens() || restorer.lacks_states()) && first_damage_.empty())
     first_damage_ = "its records lack data that its manifest lists";
   if (n_whole == 0) return damaged_report(first_damage_, identity_);
   SATCHEL_TRY(restorer.make_live());
@@ -184,9 +184,9 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
 
 // What is there now has n_saved tokens, whole up to n_whole.
 Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
-  const std::size_t n_kept = std::min(n_whole, n_common_);
   const bool is_edited = n_common_ < n_whole;
-  if (!cache_.edit().can_truncate(n_kept)) {
+  const std::size_t n_kept = cache_.edit().truncation_point(std::min(n_whole, n_common_));
+  if (n_kept == 0) {
     if (!is_edited) return damaged_report(first_damage_, identity_);
     return refused(RestoreOutcome::other_tokens, "The chat has changed since it was saved",
                    identity_);

@@ -57,6 +57,7 @@ Restorer::~Restorer() {
     if (page.is_here) cache_.arena.give(page.extent);
   cache_.give_moved_sinks();
   cache_.scores.clear();
+  cache_.states.clear();
   for (std::size_t i = 0; i < tails_before_.size(); ++i)
     (void)cache_.fit_exact(i, tails_before_[i]);  // what does not fit keeps its length
   (void)cache_.show_all_if_stale();
@@ -126,7 +127,9 @@ Result<void> Restorer::take_memory() {
                  "it needs " + size_text(bytes) + " besides sinks and tails"};
   for (const std::uint64_t first : manifest_.score_chunks)
     SATCHEL_TRY(cache_.scores.ensure(first, ScoreStore::kChunk));
-  return cache_.take_moved_sinks(manifest_.reach);
+  SATCHEL_TRY(cache_.take_moved_sinks(manifest_.reach));
+  cache_.states.expect(manifest_.states, bytes);
+  return {};
 }
 
 Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
@@ -143,9 +146,11 @@ Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
     at += item.n_bytes;
   }
   StoredRecord stored{.entry = entry};
-  if (record.kind != RecordKind::pages) stored.payload_hash = record.payload_hash();
+  const bool are_pages = record.kind == RecordKind::pages,
+             are_states = record.kind == RecordKind::states;
+  if (!are_pages && !are_states) stored.payload_hash = record.payload_hash();
   for (const RecordItem& item : record.items)
-    if (record.kind == RecordKind::pages && pages_.contains(item.number))
+    if (are_states || (are_pages && pages_.contains(item.number)))
       stored.serials.push_back(item.number);
   stored_.records.push_back(std::move(stored));
   return {};
@@ -153,6 +158,7 @@ Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
 
 Result<void> Restorer::add_item(RecordKind kind, const RecordItem& item,
                                 std::span<const std::byte> values) {
+  if (kind == RecordKind::states) return add_states(item, values);
   if (item.lane >= lanes_.size()) return damaged("it names a lane that does not exist");
   if (kind == RecordKind::pages) return add_page(item, values);
   return kind == RecordKind::scores ? add_scores(item, values) : add_exact(kind, item, values);
@@ -161,6 +167,10 @@ Result<void> Restorer::add_item(RecordKind kind, const RecordItem& item,
 // Of items that add_item() has taken.
 void Restorer::undo(RecordKind kind, std::span<const RecordItem> items) {
   for (const RecordItem& item : items) {
+    if (kind == RecordKind::states) {
+      cache_.states.forget(item.number);
+      continue;
+    }
     StagedLane& lane = lanes_[item.lane];
     if (kind == RecordKind::sinks) lane.has_sinks = false;
     if (kind == RecordKind::tails) lane.has_tail = false;
@@ -239,6 +249,17 @@ Result<void> Restorer::add_scores(const RecordItem& item, std::span<const std::b
   return {};
 }
 
+// Layers come in order. What nobody expects is of a checkpoint that went, or has no memory here.
+Result<void> Restorer::add_states(const RecordItem& item, std::span<const std::byte> bytes) {
+  RecurrentStates& states = cache_.states;
+  if (!states.expects(item.number)) return {};
+  if (item.lane >= states.n_layers() || item.lane != states.n_here(item.number) ||
+      bytes.size() != states.layer_bytes(item.lane))
+    return damaged("its states are not those that the manifest names");
+  if (!are_finite_floats(bytes)) return damaged("it contains NaN or infinite states");
+  return states.put(item.number, item.lane, bytes);
+}
+
 Result<void> Restorer::check_pages() {
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     std::vector<std::int32_t> taken;  // positions that stand in the lane
@@ -313,6 +334,7 @@ std::size_t Restorer::n_whole() const {
   }
   for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk)
     if (!has_scores(chunk)) n = std::min(n, scores_lost_at(chunk));
+  if (!manifest_.states.empty()) n = cache_.states.nearest_whole(n, manifest_.n_tokens());
   return n;
 }
 
@@ -342,6 +364,7 @@ Result<void> Restorer::make_live() {
   SATCHEL_TRY(cache_.move_sinks(cache_.reach));
   cache_.text.segments = manifest_.segments;
   cache_.text.n_tokens = manifest_.n_tokens();
+  cache_.states.adopt_saved(manifest_.n_tokens());
   cache_.since_flush = manifest_.since_flush;
   stored_.generation = manifest_.generation;
   stored_.next_record = manifest_.next_record;

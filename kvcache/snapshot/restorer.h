@@ -26,8 +26,11 @@ class Restorer {
   Result<void> add(const RecordEntry& entry, const Record& record);
   // corrupt: pages contradict the table, or each other.
   Result<void> check_pages();
-  // The first position that some lane has lost with a record; n_tokens: none.
+  // The first position that some lane has lost with a record, or before it the last that recurrent
+  // layers have states of; n_tokens: none is lost.
   std::size_t n_whole() const;
+  // Whether some states that there is memory for did not come with any record.
+  bool lacks_states() const { return !cache_.states.all_are_here(); }
   // The cache then has n_tokens() of the manifest, but for what is lost.
   Result<void> make_live();
   StoredSnapshot stored() && { return std::move(stored_); }
@@ -55,6 +58,7 @@ class Restorer {
   Result<void> add_page(const RecordItem& item, std::span<const std::byte> bytes);
   Result<void> add_exact(RecordKind kind, const RecordItem& item, std::span<const std::byte> bytes);
   Result<void> add_scores(const RecordItem& item, std::span<const std::byte> bytes);
+  Result<void> add_states(const RecordItem& item, std::span<const std::byte> bytes);
   void undo(RecordKind kind, std::span<const RecordItem> items);
   Result<void> check_page(std::uint32_t lane, const StoredPage& stored,
                           std::vector<std::int32_t>& taken);

@@ -24,10 +24,12 @@ class Saver {
  private:
   Result<void> start_from(const StoredSnapshot& stored);
   bool is_referenced(const StoredRecord& record) const;
+  std::unordered_set<std::uint64_t> stored_serials() const;
   Result<void> put_pages();
   Result<void> put_sinks();
   Result<void> put_tails();
   Result<void> put_scores();
+  Result<void> put_states();
   // Where the values of one more item go; puts what has gathered if that makes the record too
   // large.
   Result<ByteWriter*> place_for(RecordKind kind, const RecordItem& item, Cut cut);
@@ -41,6 +43,7 @@ class Saver {
   const CacheKey& key_;
   std::unordered_set<std::uint64_t> referenced_ = {};  // serials
   std::vector<StoredRecord> old_exact_ = {};           // stored, not pages
+  std::vector<SavedState> states_ = {};
   StoredSnapshot next_ = {};
   std::vector<RecordItem> items_ = {};  // of the record that gathers …
   std::vector<Cut> cuts_ = {};          // … and how they may be cut
@@ -58,12 +61,14 @@ bool Saver::is_referenced(const StoredRecord& record) const {
 Result<void> Saver::start_from(const StoredSnapshot& stored) {
   for (const Lane& lane : cache_.lanes)
     for (const PageRecord& page : lane.pages()) referenced_.insert(page.bytes_serial);
+  states_ = cache_.states.saved(cache_.next_serial);
+  for (const SavedState& state : states_) referenced_.insert(state.serial);
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> newest, store_.newest_manifest(key_));
   const std::uint64_t generation = newest ? newest->generation : 0;
   if (newest && stored.generation == generation) {
     next_.next_record = stored.next_record;
     for (const StoredRecord& record : stored.records) {
-      if (record.entry.kind != RecordKind::pages) old_exact_.push_back(record);
+      if (record.serials.empty()) old_exact_.push_back(record);
       if (is_referenced(record)) next_.records.push_back(record);
     }
   } else if (newest) {
@@ -76,16 +81,48 @@ Result<void> Saver::start_from(const StoredSnapshot& stored) {
   return {};
 }
 
-Result<void> Saver::put_pages() {
+std::unordered_set<std::uint64_t> Saver::stored_serials() const {
   std::unordered_set<std::uint64_t> stored;
   for (const StoredRecord& record : next_.records)
     stored.insert(record.serials.begin(), record.serials.end());
-  const auto is_new = [&](std::uint64_t serial) { return !stored.contains(serial); };
-  if (std::ranges::none_of(referenced_, is_new)) return {};
+  return stored;
+}
+
+// A record for each position, so that one that is damaged takes no other with it.
+Result<void> Saver::put_states() {
+  const std::unordered_set<std::uint64_t> stored = stored_serials();
+  const RecurrentStates& states = cache_.states;
+  for (const SavedState& state : states_) {
+    if (stored.contains(state.serial)) continue;
+    for (std::size_t layer = 0; layer < states.n_layers(); ++layer) {
+      const std::size_t n_bytes = states.layer_bytes(layer);
+      SATCHEL_TRY_ASSIGN(ByteWriter* const to,
+                         place_for(RecordKind::states,
+                                   {.number = state.serial,
+                                    .lane = static_cast<std::uint32_t>(layer),
+                                    .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                                   cut_states(n_bytes)));
+      SATCHEL_TRY(states.download(state.serial, layer, to->extend(n_bytes)));
+    }
+    SATCHEL_TRY(put(RecordKind::states));
+  }
+  return {};
+}
+
+Result<void> Saver::put_pages() {
+  std::unordered_set<std::uint64_t> stored = stored_serials();
+  const auto is_new = [&](const Lane& lane) {
+    return std::ranges::any_of(
+        lane.pages(), [&](const PageRecord& page) { return !stored.contains(page.bytes_serial); });
+  };
+  if (std::ranges::none_of(cache_.lanes, is_new)) return {};
   // The pages of a record below the least size are written again with the new ones.
-  if (!next_.records.empty() && next_.records.back().entry.n_bytes < kRecordBytesMin) {
-    for (const std::uint64_t serial : next_.records.back().serials) stored.erase(serial);
-    next_.records.pop_back();
+  const auto last =
+      std::ranges::find(next_.records.rbegin(), next_.records.rend(), RecordKind::pages,
+                        [](const StoredRecord& record) { return record.entry.kind; });
+  if (last != next_.records.rend() && last->entry.n_bytes < kRecordBytesMin) {
+    for (const std::uint64_t serial : last->serials) stored.erase(serial);
+    next_.records.erase(std::next(last).base());
   }
   for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
     const Lane& lane = cache_.lanes[i];
@@ -168,7 +205,8 @@ Result<void> Saver::put(RecordKind kind) {
   std::vector<std::byte> bytes = encode_record(kind, id, items_, values_.buffer());
   SATCHEL_ASSERT(bytes.size() <= kRecordBytesMax);
   StoredRecord record;
-  if (kind == RecordKind::pages) {
+  const bool has_serials = kind == RecordKind::pages || kind == RecordKind::states;
+  if (has_serials) {
     for (const RecordItem& item : items_) record.serials.push_back(item.number);
   } else {
     record.payload_hash = record_payload_hash(bytes);
@@ -179,7 +217,7 @@ Result<void> Saver::put(RecordKind kind) {
   const auto same = std::ranges::find_if(old_exact_, [&](const StoredRecord& old) {
     return old.entry.kind == kind && old.payload_hash == record.payload_hash;
   });
-  if (kind != RecordKind::pages && same != old_exact_.end()) {
+  if (!has_serials && same != old_exact_.end()) {
     next_.records.push_back(*same);
     return {};
   }
@@ -214,7 +252,9 @@ Manifest Saver::manifest(const SnapshotIdentity& identity) const {
                     .next_serial = cache_.next_serial,
                     .tokens = {identity.tokens.begin(), identity.tokens.end()},
                     .segments = cache_.text.segments,
-                    .reach = cache_.reach};
+                    .reach = cache_.reach,
+                    .has_states = cache_.states.any(),
+                    .states = states_};
   for (const Lane& lane : cache_.lanes) {
     StoredLane stored{.n_sinks = static_cast<std::uint32_t>(lane.n_sinks()),
                       .n_tail = static_cast<std::uint32_t>(lane.n_tail()),
@@ -241,6 +281,7 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
   SATCHEL_TRY(put_sinks());
   SATCHEL_TRY(put_tails());
   SATCHEL_TRY(put_scores());
+  SATCHEL_TRY(put_states());
   const Manifest table = manifest(identity);
   const std::vector<std::byte> bytes = encode_manifest(table);
   std::vector<RecordId> live;

@@ -14,7 +14,8 @@ CacheState::CacheState(std::shared_ptr<Arena> arena_in, const CacheShape& shape_
       backend(*shared_arena->backend()),
       arena(*shared_arena),
       layout(shape_in, recipe_in, std::move(layouts_in)),
-      scores(backend, arena, layout.shape.n_lanes()) {
+      scores(backend, arena, layout.shape.n_lanes()),
+      states(backend, arena, layout.shape) {
   appended.resize(layout.shape.n_layers());
   arena.add_user(*this);
 }
@@ -49,6 +50,7 @@ Result<void> CacheState::take_fixed() {
   }
   SATCHEL_TRY_ASSIGN(table, backend.make_lane_table(layout.shape.n_lanes()));
   for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
+  SATCHEL_TRY(states.take());
   reserve_lists();
   return {};
 }
@@ -319,6 +321,7 @@ void CacheState::clear() {
   }
   std::fill(appended.begin(), appended.end(), std::uint8_t{0});
   scores.clear();
+  states.clear();
   text.segments.clear();
   reach = {};
   give_moved_sinks();

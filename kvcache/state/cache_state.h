@@ -26,6 +26,7 @@
 #include "kvcache/layout/cache_layout.h"
 #include "kvcache/layout/text_segments.h"
 #include "kvcache/planning/cache_view.h"
+#include "kvcache/recurrent/recurrent_states.h"
 
 namespace satchel::kvcache {
 
@@ -68,6 +69,7 @@ struct CacheState final : ExtentUser {
   std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
   std::unique_ptr<kernels::LaneTable> table = {};
   ScoreStore scores;
+  RecurrentStates states;
   std::uint64_t next_serial = 1;  // of pages
   bool step_open = false, pages_chosen = false;
   ExtentUser* prefill = nullptr;            // the one that is open
@@ -120,6 +122,7 @@ struct CacheState final : ExtentUser {
   Result<void> show_runs(std::size_t lane);
   Result<void> show(std::size_t lane);
   void extents_moved() override;
+  bool give_spare() override { return states.give_spare(); }
   bool table_is_stale = false;
   Result<void> show_all_if_stale();
 

@@ -6,6 +6,26 @@
 #include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
+namespace {
+
+void add_states(const RecurrentStates& states, CacheStats& stats) {
+  stats.bytes += states.bytes();
+  stats.n_checkpoints = states.n_checkpoints();
+  stats.checkpoint_bytes = states.checkpoint_bytes();
+}
+
+// Text that waits for a decision, or rests.
+void add_waiting(const TextSegments& text, CacheStats& stats) {
+  for (const TextSegment& segment : text.segments) {
+    stats.n_resting += segment.n_resting;
+    if (segment.state != SegmentState::pending) continue;
+    stats.n_pending += segment.n_tokens;
+    stats.n_pending_probed += segment.n_probed;
+  }
+}
+
+}  // namespace
+
 CacheStats stats_of(const CacheState& s) {
   CacheStats stats;
   stats.n_tokens = s.text.n_tokens;
@@ -61,12 +81,8 @@ CacheStats stats_of(const CacheState& s) {
     }
     stats.layers.push_back(row);
   }
-  for (const TextSegment& segment : s.text.segments) {
-    stats.n_resting += segment.n_resting;
-    if (segment.state != SegmentState::pending) continue;
-    stats.n_pending += segment.n_tokens;
-    stats.n_pending_probed += segment.n_probed;
-  }
+  add_waiting(s.text, stats);
+  add_states(s.states, stats);
   stats.bytes += stats.body_bytes + s.scores.bytes();
   if (s.has_scratch) stats.bytes += s.arena.bytes_of(s.scratch);
   if (s.has_reserve) stats.bytes += s.arena.bytes_of(s.reserve);

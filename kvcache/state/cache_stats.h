@@ -20,8 +20,11 @@ struct CacheStats {
   std::size_t n_tokens = 0;    // of the text: evicted ones and unread ones included
   std::size_t n_unread = 0;    // of them, in episodes that no lane has seen yet
   std::size_t fp16_bytes = 0;  // what all that were seen would take in fp16
-  // allocated: sinks and tails at full capacity, pages, scores, scratch of compaction
+  // allocated: sinks and tails at full capacity, pages, scores, scratch of compaction, running
+  // states
   std::size_t bytes = 0;
+  // Beside these: checkpoints of recurrent states, which go first where memory is short.
+  std::size_t n_checkpoints = 0, checkpoint_bytes = 0;
   // fp16 of all tokens that are neither sink nor tail, evicted ones included
   std::size_t body_fp16_bytes = 0;
   std::size_t body_bytes = 0;             // pages as allocated

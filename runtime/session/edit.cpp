@@ -33,9 +33,10 @@ Result<void> Session::truncate(MessageId last) {
   s.transcript.truncate(end);
   s.meter.drop_rows();
   end = std::min(end, s.cache.n_tokens());
+  end = s.cache->edit().truncation_point(end);  // what follows is read again
   s.past.forget_from(end);
-  if (s.cache->edit().can_truncate(end)) return s.cache->edit().truncate(end);
-  s.cache->clear();  // to be read again
+  if (end > 0) return s.cache->edit().truncate(end);
+  s.cache->clear();
   return {};
 }
 

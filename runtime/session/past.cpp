@@ -175,7 +175,7 @@ Result<bool> Past::read_in_fork(const IndexRange& range, const RepeatScript& scr
   kvcache::Cache& cache = *parts_.cache;
   Model& model = *parts_.engine.model;
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> reader, cache.fork());
-  if (!reader->edit().can_truncate(range.begin)) return false;
+  if (reader->edit().truncation_point(range.begin) != range.begin) return false;
   SATCHEL_TRY(reader->edit().truncate(range.begin));
   if (is_unread(range)) SATCHEL_TRY(reader->edit().set_reach(reach_of(range.begin, {}, 0)));
   const kvcache::PrefillRequest whole{.n_tokens = range.size(), .kind = SegmentKind::document};

@@ -9,8 +9,8 @@
 //             What was gathered stays gathered
 //   memory    where it is short, episodes out of reach rest in the store (resting_episodes.h),
 //             those first that were not seen for longest. Without a store the oldest is thinned
-//   limits    of layers with a window nothing can be read again: there turns are gathered as they
-//             are held
+//   limits    of layers with a window or a state nothing can be read by itself again: there turns
+//             are gathered as they are held. A state goes on over all text, whatever the reach
 //   source    arXiv:2212.10947 (parallel windows), arXiv:2509.17396 (EpiCache)
 //   differs   an episode is closed by its length, not by topic; it stands where its text stands, in
 //             order, and is moved close when it is chosen

@@ -8,12 +8,11 @@ namespace satchel::runtime {
 using kvcache::SegmentKind;
 using kvcache::TextSegment;
 
-// A window's lanes hold text without a gap, so there everything is read in order.
+// A window's lanes hold text without a gap, and a recurrent layer carries all of it, so there
+// everything is read in order.
 bool Past::may_leave(const IndexRange& document) const {
   const kvcache::Cache& cache = *parts_.cache;
-  const auto has_window = [](const auto& layer) { return layer.window > 0; };
-  if (!goes_on() || parts_.cache.n_tokens() <= head_end() ||
-      std::ranges::any_of(cache.shape().layers, has_window))
+  if (!goes_on() || parts_.cache.n_tokens() <= head_end() || cache.shape().reads_in_order())
     return false;
   const std::size_t n = document.end - document.begin;
   return cache.segments().back().is_unread() ||

@@ -54,7 +54,7 @@ Recipe recipe_of(const CacheDriver::Setup& setup) {
 }
 
 CacheShape shape_of(const CacheDriver::Setup& setup) {
-  CacheShape shape{.layers = setup.layers};
+  CacheShape shape{.layers = setup.layers, .states = setup.states};
   for (std::size_t i = 0; setup.layers.empty() && i < setup.n_layers; ++i)
     shape.layers.push_back({.n_heads = setup.n_heads,
                             .n_kv_heads = setup.n_kv_heads,
@@ -62,7 +62,8 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
-  const std::array with_table = {"satchel", "satchel-refit", "kvzap", "duoattention", "razorattention"};
+  const std::array with_table = {"satchel", "satchel-refit", "kvzap", "duoattention",
+                                 "razorattention"};
   const std::string& name = setup.varies.empty() ? setup.recipe : setup.varies;
   if (std::ranges::find(with_table, name) != with_table.end())
     shape.head_budgets = lane_shares_of(shape, name == "kvzap");
@@ -273,7 +274,30 @@ std::vector<std::byte> CacheDriver::bytes() {
     add(&part.n_tokens, sizeof part.n_tokens);
     add(&part.moved, sizeof part.moved);
   }
+  const auto states = cache_->states().saved(cache_->state().next_serial);
+  for (std::size_t layer = 0; !states.empty() && layer < shape_.states.size(); ++layer) {
+    std::vector<std::byte> state(cache_->states().layer_bytes(layer));
+    EXPECT_TRUE(cache_->states().download(states.back().serial, layer, state).ok());
+    add(state.data(), state.size());
+  }
   return all;
+}
+
+Result<void> CacheDriver::carry(std::size_t first, std::size_t n_tokens) {
+  RecurrentStates& states = cache_->states();
+  for (std::size_t layer = 0; layer < shape_.states.size(); ++layer)
+    for (std::size_t done = 0, n = 0; done < n_tokens; done += n) {
+      n = std::min({std::size_t{50}, n_tokens - done, states.n_to_checkpoint(layer)});
+      const kernels::StateSequence carried = states.carry(layer, n);
+      for (std::size_t i = 0; i < shape_.states[layer]; ++i) {
+        float sum = carried.before == nullptr ? 0 : carried.before[i];
+        for (std::size_t t = first + done; t < first + done + n; ++t)
+          sum = sum / 2 + static_cast<float>((token(t).id * 31 + i * 7) % 23);
+        carried.behind[i] = sum;
+      }
+      SATCHEL_TRY(states.keep(layer));
+    }
+  return {};
 }
 
 DecodedLane CacheDriver::masked(std::size_t layer, std::size_t head,
@@ -439,6 +463,7 @@ Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptio
     SATCHEL_TRY(feed(reading, layer, n_tokens, options.chunk, begin));
   }
   if (options.stop_after_layer >= 0) return CompactionReport{};
+  SATCHEL_TRY(carry(begin, n_tokens));
   return reading.commit();
 }
 
@@ -452,6 +477,7 @@ Result<void> CacheDriver::probe(const ProbeJob& job, int stop_after_layer, std::
     if (stop_after_layer == static_cast<int>(layer)) break;
     fed = feed(reading, layer, n, 100, begin);
   }
+  if (fed.ok()) fed = carry(begin, n);
   text_ = text;
   next_id_ = next_id;
   SATCHEL_TRY(fed);
@@ -498,6 +524,7 @@ Result<void> CacheDriver::step() {
     SATCHEL_TRY(cache_->append(layer, k(layer, position).data(), v(layer, position).data()));
     SATCHEL_TRY(observe_step(layer));
   }
+  SATCHEL_TRY(carry(position, 1));
   return cache_->end_step();
 }
 

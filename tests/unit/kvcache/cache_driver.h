@@ -31,6 +31,7 @@ class CacheDriver {
     std::size_t n_layers = 3, n_heads = 6, n_kv_heads = 2, head_dim = 64;
     std::vector<std::size_t> windows = {};  // [n_layers], 0: none; empty: none at all
     std::vector<LayerShape> layers = {};    // in place of all the above
+    std::vector<std::size_t> states = {};   // of recurrent layers beside them
     std::size_t arena_bytes = kPlenty;
     std::uint64_t seed = 1;
     std::string backend = "reference";
@@ -103,7 +104,7 @@ class CacheDriver {
   std::vector<std::vector<std::int32_t>> all_kept();  // [n_lanes]
   const kernels::LaneView& view(std::size_t layer, std::size_t head);
   // Every byte that belongs to the cache: lengths, positions, exact parts, pages and what is live,
-  // what is in reach.
+  // what is in reach, running states.
   std::vector<std::byte> bytes();
 
   // Largest difference between attention over the lanes and over `oracle` for queries at
@@ -136,6 +137,8 @@ class CacheDriver {
   Result<void> attend_chunk(Prefill& reading, std::size_t layer, std::size_t first, std::size_t n);
   Result<void> feed(Prefill& reading, std::size_t layer, std::size_t n_tokens, std::size_t chunk,
                     std::size_t first);
+  // Recurrent layers: each value of a state adds up what it is told of all tokens before.
+  Result<void> carry(std::size_t first, std::size_t n_tokens);
   Result<void> observe_step(std::size_t layer);
   Result<void> attend(std::size_t layer, const kernels::Sequence& sequence,
                       std::span<const std::int32_t> positions, const std::vector<float>& queries,

@@ -259,7 +259,7 @@ TEST_P(ReachedChat, truncated_shows_what_is_left) {
     std::swap(twin, driver_);
     const std::string what = "truncated to " + std::to_string(n);
     ASSERT_TRUE(edit().set_reach(reach).ok());
-    if (edit().can_truncate(n)) {
+    if (edit().truncation_point(n) == n) {
       ASSERT_TRUE(driver_.truncate(n).ok());
       Reach left = reach;
       left.truncate(n);

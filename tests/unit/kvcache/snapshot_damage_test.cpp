@@ -21,8 +21,9 @@ constexpr std::size_t kTokens = 262;  // 4 sinks, a page or two, a tail of 130
 struct Case {
   const char* recipe;
   std::size_t step;
-  bool is_tight = false;   // records are coded, where that pays
-  bool has_reach = false;  // and an episode: version 4
+  bool is_tight = false;    // records are coded, where that pays
+  bool has_reach = false;   // and an episode: version 4
+  bool has_states = false;  // of recurrent layers: version 5
 };
 const test::ToyCoder kToy;
 constexpr std::size_t kHead = 700;  // header, items, the first positions
@@ -35,6 +36,8 @@ class Damage : public testing::TestWithParam<Case> {
             .n_heads = 1,
             .n_kv_heads = 1,
             .head_dim = 32,
+            .states = GetParam().has_states ? std::vector<std::size_t>{3, 20}
+                                            : std::vector<std::size_t>{},
             .arena_bytes = 1u << 20};
   }
   void SetUp() override {
@@ -180,15 +183,15 @@ TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipes, Damage,
-                         testing::Values(Case{"minikv", 1}, Case{"d2o", 1}, Case{"full", 31},
-                                         Case{"kvzip", 31}, Case{"quest", 31},
-                                         Case{"minikv", 31, true}, Case{"minikv", 31, false, true}),
-                         [](const auto& row) {
-                           return std::string(row.param.recipe) +
-                                  (row.param.is_tight ? "_tight" : "") +
-                                  (row.param.has_reach ? "_reach" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, Damage,
+    testing::Values(Case{"minikv", 1}, Case{"d2o", 1}, Case{"full", 31}, Case{"kvzip", 31},
+                    Case{"quest", 31}, Case{"minikv", 31, true}, Case{"minikv", 31, false, true},
+                    Case{"full", 31, false, false, true}, Case{"minikv", 31, true, true, true}),
+    [](const auto& row) {
+      return std::string(row.param.recipe) + (row.param.is_tight ? "_tight" : "") +
+             (row.param.has_reach ? "_reach" : "") + (row.param.has_states ? "_states" : "");
+    });
 
 }  // namespace
 }  // namespace satchel::kvcache
