@@ -1,6 +1,7 @@
-// BlockGraph: the graph of all architectures whose layers are attention, then a gated feed-forward
-// or experts, each with a way around it; a third part gives layers something of each token anew
-// (Gemma 4). What differs between them is a BlockStyle, and numbers in ModelConfig.
+// BlockGraph: the graph of all architectures whose layers are attention or a gated short
+// convolution, then a gated feed-forward or experts, each with a way around it; a third part gives
+// layers something of each token anew (Gemma 4). What differs between them is a BlockStyle, and
+// numbers in ModelConfig.
 #pragma once
 
 #include <vector>
@@ -9,6 +10,7 @@
 #include "runtime/model/parts/attention_part.h"
 #include "runtime/model/parts/feed_forward_part.h"
 #include "runtime/model/parts/per_layer_part.h"
+#include "runtime/model/parts/short_conv_part.h"
 
 namespace satchel::runtime {
 
@@ -19,10 +21,21 @@ class BlockGraph final : public Graph {
   std::vector<TensorSpec> tensors() override;
   Result<void> project(const LayerStep& step, Project what, const float* x) override;
   Result<void> finish(const LayerStep& step, float* x) override;
+  Result<void> recur(const LayerStep& step, std::span<const kernels::StateSequence> sequences,
+                     float* x) override;
+
+ protected:
+  std::string_view output_norm() const override {
+    return style_.last_norm_is_token_embd_norm ? "token_embd_norm.weight" : Graph::output_norm();
+  }
 
  private:
+  // Behind attention or convolution.
+  Result<void> finish_layer(const LayerStep& step, float* x);
+
   struct Layer {
-    AttentionPart attention;
+    AttentionPart attention;    // but for recurrent layers
+    ShortConvPart convolution;  // of these
     FeedForwardPart feed_forward;
     PerLayerPart per_layer;  // used where the config has a width for it
   };

@@ -24,14 +24,22 @@ std::size_t ModelConfig::n_reading_layers() const {
 std::size_t ModelConfig::cache_layer(std::size_t layer) const {
   const std::size_t owner = layers[layer].reads_lanes_of.value_or(layer);
   std::size_t before = 0;
-  for (std::size_t i = 0; i < owner; ++i) before += layers[i].reads_lanes_of ? 0u : 1u;
+  for (std::size_t i = 0; i < owner; ++i) before += layers[i].has_lanes() ? 1u : 0u;
+  return before;
+}
+
+std::size_t ModelConfig::state_layer(std::size_t layer) const {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < layer; ++i) before += layers[i].is_recurrent() ? 1u : 0u;
   return before;
 }
 
 kvcache::CacheShape ModelConfig::cache_shape() const {
   kvcache::CacheShape shape;
   for (const LayerConfig& layer : layers)
-    if (!layer.reads_lanes_of) shape.layers.push_back(layer.attention);
+    if (layer.has_lanes()) shape.layers.push_back(layer.attention);
+  for (const LayerConfig& layer : layers)
+    if (layer.is_recurrent()) shape.states.push_back(layer.n_state);
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (layers[i].reads_lanes_of) shape.layers[cache_layer(i)].is_shared = true;
   shape.head_budgets = head_budgets;

@@ -27,11 +27,16 @@ struct LayerConfig {
   bool values_are_keys = false;                    // K = V: both are made of one projection
   float output_scale = 1;                          // of x behind the layer
   std::optional<std::size_t> reads_lanes_of = {};  // an earlier layer; none: it has its own
+  // A recurrent layer has a state of so many fp32 values and no heads; 0: attention.
+  std::size_t n_state = 0;
+  std::size_t conv_taps = 0;  // of its gated short convolution over [width]; 0: it has none
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied
   // with (RoPE's scaling where it rotates not all of a head; else attention_scale has it).
   // Queries get it, before RoPE: cached keys are rotated and nothing else.
   float rotated_scale = 1;
 
+  bool is_recurrent() const { return n_state != 0; }
+  bool has_lanes() const { return !reads_lanes_of && !is_recurrent(); }
   std::size_t q_width() const { return attention.n_heads * attention.head_dim; }
   std::size_t kv_width() const { return attention.n_kv_heads * attention.head_dim; }
 };
@@ -54,10 +59,12 @@ struct ModelConfig {
   std::shared_ptr<const kvcache::SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
-  // From the first of these on, no layer has lanes of its own: what is read of a text ends there.
+  // From the first of these on, no layer has lanes of its own or a state: what is read of a text
+  // ends there.
   std::size_t n_reading_layers() const;
   // Whose lanes a layer attends to, as cache_shape() counts: it has the layers with own lanes only.
   std::size_t cache_layer(std::size_t layer) const;
+  std::size_t state_layer(std::size_t layer) const;  // of the recurrent layers, which one it is
   kvcache::CacheShape cache_shape() const;
   static Result<ModelConfig> from(const GgufFile& file);
 };

@@ -1,5 +1,6 @@
 #include "runtime/model/graph.h"
 
+#include "kernels/base/assert.h"
 #include "runtime/model/rope_scaling.h"
 
 namespace satchel::runtime {
@@ -9,11 +10,16 @@ Result<void> LayerStep::go_on() const {
   return Error{ErrorKind::cancelled, "STOPPED", "Stopped while reading."};
 }
 
+Result<void> Graph::recur(const LayerStep&, std::span<const kernels::StateSequence>, float*) {
+  SATCHEL_ASSERT(false);  // whoever reads a config with such layers overrides it
+  return {};
+}
+
 void Graph::spec_of_ends(std::vector<TensorSpec>& specs) {
   const std::size_t width = config_.width, n_vocabulary = config_.n_vocabulary;
   specs.push_back(
       {.name = "token_embd.weight", .n_out = n_vocabulary, .n_in = width, .matrix = &embedding_});
-  specs.push_back({.name = "output_norm.weight", .n_in = width, .vector = &output_gain_});
+  specs.push_back({.name = std::string(output_norm()), .n_in = width, .vector = &output_gain_});
   specs.push_back({.name = "output.weight",
                    .n_out = n_vocabulary,
                    .n_in = width,

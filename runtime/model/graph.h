@@ -1,8 +1,9 @@
 // Graph: one architecture's computation on the Backend contract, a step at a time; and the table of
 // architectures. A graph knows no cache and no conversation: who reads, decodes or replays gives it
 // a batch and the lanes it sees.
-//   order   embed -> for each layer { project -> rotate -> attend -> finish } -> final_norm ->
-//           logits. Between project and rotate, work.q and work.k lie as they were before RoPE.
+//   order   embed -> for each layer { project -> rotate -> attend -> finish, or recur } ->
+//           final_norm -> logits. Between project and rotate, work.q and work.k lie as they were
+//           before RoPE.
 //   x       hidden states [n, width] fp32 in the backend's memory, changed in place
 //   stop    a step looks at it between operations and fails with cancelled/STOPPED
 #pragma once
@@ -28,9 +29,9 @@ class Hyperparameters;
 // optional tensor is absent. With no place to put it, the tensor is known and passed over.
 struct TensorSpec {
   std::string name;
-  std::size_t n_out = 1, n_in = 0;  // rows and their length; one row: a vector
+  std::size_t n_out = 1, n_in = 0;  // rows and their length
   const kernels::Weight** matrix = nullptr;
-  const float** vector = nullptr;  // fp32
+  const float** vector = nullptr;  // fp32; usually of one row
   bool is_optional = false;
   // A matrix or vector that is a part of the tensor (fused projections, experts side by side): it
   // begins at this row, of so many in all. The parts of a tensor together are the whole of it.
@@ -78,6 +79,9 @@ class Graph {
   Result<void> attend(const LayerStep& step, std::span<const kernels::Sequence> sequences, Lse lse);
   // What attention and feed-forward add to x.
   virtual Result<void> finish(const LayerStep& step, float* x) = 0;
+  // A recurrent layer: what it and its feed-forward add to x, its state carried on.
+  virtual Result<void> recur(const LayerStep& step,
+                             std::span<const kernels::StateSequence> sequences, float* x);
   // out [n, width]: what logits() takes.
   Result<void> final_norm(const float* x, std::size_t n_tokens, float* out);
   // out [n, n_vocabulary]
@@ -88,6 +92,8 @@ class Graph {
   void spec_of_ends(std::vector<TensorSpec>& specs);
   const LayerConfig& layer(const LayerStep& step) const { return config_.layers[step.layer]; }
   const kernels::Weight& embedding() const { return *embedding_; }
+  // The tensor of the last norm's gains.
+  virtual std::string_view output_norm() const { return "output_norm.weight"; }
 
   kernels::Backend& backend_;
   const ModelConfig& config_;

@@ -31,7 +31,8 @@ Result<std::size_t> Hyperparameters::count(std::string_view part, std::size_t ma
 
 Result<std::vector<std::size_t>> Hyperparameters::counts(std::string_view part, std::size_t max,
                                                          std::size_t n_layers,
-                                                         std::optional<std::size_t> absent) const {
+                                                         std::optional<std::size_t> absent,
+                                                         std::size_t least) const {
   const GgufValue* found = file_.find(key(part));
   if (found == nullptr || found->type != GgufType::array) {
     SATCHEL_TRY_ASSIGN(const std::size_t same, count(part, max, absent));
@@ -43,9 +44,10 @@ Result<std::vector<std::size_t>> Hyperparameters::counts(std::string_view part, 
                            std::to_string(n_layers) + " layers.");
   std::vector<std::size_t> out;
   for (const std::int32_t value : values) {
-    if (value <= 0 || static_cast<std::size_t>(value) > max)
-      return unfit(part, "has a value of " + std::to_string(value) + ", but must be from 1 to " +
-                             std::to_string(max) + ".");
+    if (value < 0 || static_cast<std::size_t>(value) < least ||
+        static_cast<std::size_t>(value) > max)
+      return unfit(part, "has a value of " + std::to_string(value) + ", but must be from " +
+                             std::to_string(least) + " to " + std::to_string(max) + ".");
     out.push_back(static_cast<std::size_t>(value));
   }
   return out;
@@ -68,6 +70,18 @@ Result<float> Hyperparameters::number_above(float least, std::string_view part,
 }
 
 Result<ModelConfig> Hyperparameters::sizes() const {
+  SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads());
+  SATCHEL_TRY(read_kv_heads(config, 1));
+  return config;
+}
+
+Result<ModelConfig> Hyperparameters::sizes_of_hybrid() const {
+  SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads());
+  SATCHEL_TRY(read_kv_heads(config, 0));
+  return config;
+}
+
+Result<ModelConfig> Hyperparameters::sizes_but_kv_heads() const {
   ModelConfig config;
   config.architecture = architecture_;
   SATCHEL_TRY_ASSIGN(const std::size_t n_layers, count("block_count", kLayersMax));
@@ -83,7 +97,6 @@ Result<ModelConfig> Hyperparameters::sizes() const {
   SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary(config.width));
   config.layers.assign(n_layers, layer);
   for (std::size_t i = 0; i < n_layers; ++i) config.layers[i].ffn_width = ffn_widths[i];
-  SATCHEL_TRY(read_kv_heads(config));
   return config;
 }
 
@@ -102,12 +115,13 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
   return {};
 }
 
-Result<void> Hyperparameters::read_kv_heads(ModelConfig& config) const {
+Result<void> Hyperparameters::read_kv_heads(ModelConfig& config, std::size_t least) const {
   const std::size_t n_heads = config.layers[0].attention.n_heads;
-  SATCHEL_TRY_ASSIGN(const std::vector<std::size_t> n_kv_heads,
-                     counts("attention.head_count_kv", kHeadsMax, config.n_layers(), n_heads));
+  SATCHEL_TRY_ASSIGN(
+      const std::vector<std::size_t> n_kv_heads,
+      counts("attention.head_count_kv", kHeadsMax, config.n_layers(), n_heads, least));
   for (std::size_t i = 0; i < config.n_layers(); ++i) {
-    if (n_heads % n_kv_heads[i] != 0)
+    if (n_kv_heads[i] != 0 && n_heads % n_kv_heads[i] != 0)
       return unfit("attention.head_count_kv", "is " + std::to_string(n_kv_heads[i]) +
                                                   ", which does not divide the " +
                                                   std::to_string(n_heads) + " heads.");

@@ -27,10 +27,11 @@ class Hyperparameters {
   // A count that must lie in 1 … max.
   Result<std::size_t> count(std::string_view part, std::size_t max,
                             std::optional<std::size_t> absent = {}) const;
-  // Likewise of each layer: one count for all, or one for each.
+  // Likewise of each layer: one count for all, or one for each, which lies in least … max.
   Result<std::vector<std::size_t>> counts(std::string_view part, std::size_t max,
                                           std::size_t n_layers,
-                                          std::optional<std::size_t> absent = {}) const;
+                                          std::optional<std::size_t> absent = {},
+                                          std::size_t least = 1) const;
   // 0 … max, 0 where absent.
   Result<std::size_t> count_or_none(std::string_view part, std::size_t max) const;
   // Above `least`.
@@ -41,6 +42,8 @@ class Hyperparameters {
   // Width, vocabulary, context, norm_epsilon, and of all layers: heads, head_dim, ffn_width, a
   // scale of 1 / sqrt(head_dim); no window, no RoPE. Only n_kv_heads and ffn_width may differ.
   Result<ModelConfig> sizes() const;
+  // The same of a model that has layers without attention: their n_kv_heads are 0.
+  Result<ModelConfig> sizes_of_hybrid() const;
   // attention.sliding_window, 0 where there is none or where it is as long as the context.
   Result<std::size_t> window(const ModelConfig& config) const;
   // Where the file has experts: how many and how wide, of every layer.
@@ -50,7 +53,8 @@ class Hyperparameters {
 
  private:
   Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
-  Result<void> read_kv_heads(ModelConfig& config) const;
+  Result<ModelConfig> sizes_but_kv_heads() const;
+  Result<void> read_kv_heads(ModelConfig& config, std::size_t least) const;
   Result<std::size_t> n_vocabulary(std::size_t width) const;
 
   const GgufFile& file_;

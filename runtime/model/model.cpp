@@ -61,7 +61,8 @@ struct Model::Run {
   const PassScratch& scratch;
   const std::stop_token& stop;
   const ProgressFn& progress;
-  std::size_t n_seen = 0;  // tokens seen before them
+  std::size_t n_seen = 0;                      // tokens seen before them
+  kvcache::RecurrentStates* states = nullptr;  // null: a pass of several caches
   PrefillWatch* watch = nullptr;
   AttentionSamples samples = {};
   // Of the last tokens, those whose state behind all layers is asked for.
@@ -175,6 +176,7 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
           .stop = pass.stop,
           .progress = pass.progress,
           .n_seen = n_seen,
+          .states = &pass.cache.states(),
           .watch = pass.watch,
           .samples = pass.samples,
           .n_wanted = pass.last_rows != nullptr || pass.samples.n() > 0
@@ -210,6 +212,7 @@ Result<void> Model::probe(const ProbePass& pass) {
           .stop = pass.stop,
           .progress = silent,
           .n_seen = n_seen,
+          .states = &pass.cache.states(),
           .n_wanted = 0};
   SATCHEL_TRY(read_layers(run, prefill));
   SATCHEL_TRY(prefill.commit());
@@ -224,8 +227,9 @@ Result<void> Model::read_layers(Run& run, kvcache::Prefill& prefill) {
 }
 
 Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill) {
+  if (config_.layers[layer].is_recurrent()) return carry_layer(run, layer);
   const std::size_t n = run.ids.size();
-  const bool has_lanes = !config_.layers[layer].reads_lanes_of;
+  const bool has_lanes = config_.layers[layer].has_lanes();
   if (has_lanes) SATCHEL_TRY(prefill.begin_layer(config_.cache_layer(layer)));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
@@ -234,11 +238,35 @@ Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& pr
     float* x = run.x(at, config_.width);
     SATCHEL_TRY(has_lanes ? read_chunk(run, step, x, prefill)
                           : read_shared_chunk(run, step, x, prefill));
-    SATCHEL_TRY(synchronise());
-    if (run.progress)
-      run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
+    SATCHEL_TRY(done_with(run, step));
   }
   return has_lanes ? prefill.end_layer() : Result<void>{};
+}
+
+Result<void> Model::done_with(const Run& run, const LayerStep& step) {
+  SATCHEL_TRY(synchronise());
+  const std::size_t n = run.ids.size();
+  if (run.progress)
+    run.progress({Phase::read_prompt, step.layer * n + run.first_of(step) + step.batch.n_tokens,
+                  config_.n_layers() * n});
+  return {};
+}
+
+// All tokens of a pass through a recurrent layer; chunks end where checkpoints stand.
+Result<void> Model::carry_layer(Run& run, std::size_t layer) {
+  kvcache::RecurrentStates& states = *run.states;
+  const std::size_t n = run.ids.size(), which = config_.state_layer(layer);
+  std::size_t n_now = 0;
+  for (std::size_t at = 0; at < n; at += n_now) {
+    n_now =
+        std::min({chunk_tokens(config_, run.n_seen + at), n - at, states.n_to_checkpoint(which)});
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
+    const kernels::StateSequence carried = states.carry(which, n_now);
+    SATCHEL_TRY(graph_->recur(step, {&carried, 1}, run.x(at, config_.width)));
+    SATCHEL_TRY(states.keep(which));
+    SATCHEL_TRY(done_with(run, step));
+  }
+  return {};
 }
 
 Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
@@ -321,11 +349,24 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
   return {};
 }
 
+// Nothing is taken between: what carry() gives stays valid.
+Result<void> Model::decode_recurrent_layer(const LayerStep& step, float* x,
+                                           std::span<const DecodeItem> items) {
+  const std::size_t which = config_.state_layer(step.layer);
+  carried_.clear();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    carried_.push_back(items[i].cache->states().carry(which, 1));
+    carried_.back().first_token = i;
+  }
+  return graph_->recur(step, carried_, x);
+}
+
 Result<void> Model::decode_layer(const LayerStep& step, float* x,
                                  std::span<const DecodeItem> items) {
   const LayerConfig& layer = config_.layers[step.layer];
+  if (layer.is_recurrent()) return decode_recurrent_layer(step, x, items);
   const std::size_t of_cache = config_.cache_layer(step.layer);
-  const bool has_lanes = !layer.reads_lanes_of;
+  const bool has_lanes = layer.has_lanes();
   bool needs_lse = false;
   for (const DecodeItem& item : items) needs_lse = needs_lse || item.cache->needs_step();
   SATCHEL_TRY(project(step, has_lanes ? Project::queries_keys_values : Project::queries, false, x));
@@ -353,39 +394,66 @@ Result<void> Model::decode_layer(const LayerStep& step, float* x,
   return graph_->finish(step, x);
 }
 
+// Recurrent layers go on from a checkpoint, so that tokens between it and the first are run too, as
+// many at a time as the pass has memory for.
 Result<void> Model::replay(const ReplayPass& pass) {
-  const std::size_t n = pass.ids.size(), first = pass.first;
-  SATCHEL_ASSERT(first + n <= pass.cache.n_tokens());
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.arena(), config_,
-                                                                  prefill_size(config_, first, n)));
+  const std::size_t n = pass.ids.size(), end = pass.first + n;
+  SATCHEL_ASSERT(end <= pass.cache.n_tokens() && n <= end);
+  SATCHEL_TRY_ASSIGN(std::size_t at, pass.cache.states().begin_at(pass.first));
+  SATCHEL_ASSERT(pass.first - at <= pass.before.size());
+  const std::size_t n_most = std::max(n, std::min(pass.first - at, kReplayedTokens));
+  SATCHEL_TRY_ASSIGN(
+      const PassScratch scratch,
+      PassScratch::take(pass.cache.arena(), config_, prefill_size(config_, at, n_most)));
   SATCHEL_TRY(pass.cache.refresh_lanes());
   const ProgressFn silent;
-  const std::vector<std::int32_t> positions = positions_from(first, n);
-  Run run{.ids = pass.ids,
-          .positions = positions,
-          .scratch = scratch,
-          .stop = pass.stop,
-          .progress = silent,
-          .samples = pass.samples};
+  while (at < end) {
+    const bool is_last = at >= pass.first;
+    const std::size_t n_now = is_last ? n : std::min(n_most, pass.first - at);
+    const std::span<const std::int32_t> ids =
+        is_last ? pass.ids : pass.before.subspan(pass.before.size() - (pass.first - at), n_now);
+    const std::vector<std::int32_t> positions = positions_from(at, n_now);
+    Run run{.ids = ids,
+            .positions = positions,
+            .scratch = scratch,
+            .stop = pass.stop,
+            .progress = silent,
+            .n_seen = at,
+            .states = &pass.cache.states(),
+            .samples = is_last ? pass.samples : AttentionSamples()};
+    SATCHEL_TRY(replay_layers(run, pass.cache));
+    if (is_last) SATCHEL_TRY(last_logits(run, pass.logits));
+    at += n_now;
+  }
+  return pass.rows == nullptr ? Result<void>() : graph_->final_norm(scratch.hidden(), n, pass.rows);
+}
+
+Result<void> Model::replay_layers(Run& run, kvcache::Cache& cache) {
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
-    std::size_t n_now = 0;
-    for (std::size_t at = 0; at < n; at += n_now) {
-      n_now = std::min(chunk_tokens(config_, first + at), n - at);
-      float* x = run.x(at, config_.width);
-      SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
-      SATCHEL_TRY(project(step, Project::queries, false, x));
-      kernels::Sequence lanes = pass.cache.lanes(config_.cache_layer(layer));
-      lanes.n_tokens = n_now;
-      const bool is_sampled = run.samples_in(step);
-      SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));
-      if (is_sampled) SATCHEL_TRY(sample(run, step));
-      SATCHEL_TRY(graph_->finish(step, x));
-      SATCHEL_TRY(synchronise());
-    }
+    const bool is_recurrent = config_.layers[layer].is_recurrent();
+    SATCHEL_TRY(is_recurrent ? carry_layer(run, layer) : replay_layer(run, layer, cache));
   }
-  SATCHEL_TRY(last_logits(run, pass.logits));
-  return pass.rows == nullptr ? Result<void>() : graph_->final_norm(scratch.hidden(), n, pass.rows);
+  return {};
+}
+
+Result<void> Model::replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache) {
+  const std::size_t n = run.ids.size();
+  std::size_t n_now = 0;
+  for (std::size_t at = 0; at < n; at += n_now) {
+    n_now = std::min(chunk_tokens(config_, run.n_seen + at), n - at);
+    float* x = run.x(at, config_.width);
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
+    SATCHEL_TRY(project(step, Project::queries, false, x));
+    kernels::Sequence lanes = cache.lanes(config_.cache_layer(layer));
+    lanes.n_tokens = n_now;
+    const bool is_sampled = run.samples_in(step);
+    SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));
+    if (is_sampled) SATCHEL_TRY(sample(run, step));
+    SATCHEL_TRY(graph_->finish(step, x));
+    SATCHEL_TRY(synchronise());
+  }
+  return {};
 }
 
 Result<void> Model::last_logits(const Run& run, std::span<float> logits) {

@@ -26,8 +26,8 @@
 namespace satchel::runtime {
 
 // Is shown each chunk of a prefill after its attention, layer by layer: step.work has q and k after
-// RoPE, pre_rope_q, pre_rope_k and lse. Layers that read the lanes of others are not shown. Changes
-// nothing; its error ends the prefill.
+// RoPE, pre_rope_q, pre_rope_k and lse. Neither layers that read the lanes of others nor recurrent
+// ones are shown. Changes nothing; its error ends the prefill.
 class PrefillWatch {
  public:
   virtual ~PrefillWatch() = default;
@@ -61,10 +61,17 @@ struct ProbePass {
   std::stop_token stop;
 };
 
+// Of tokens before a replay, run for the states of recurrent layers, so many at a time. Chosen: as
+// many as a measurement looks at.
+inline constexpr std::size_t kReplayedTokens = 128;
+
 struct ReplayPass {
   kvcache::Cache& cache;
   std::span<const std::int32_t> ids;  // of the cache's tokens, those from position `first` on
   std::size_t first = 0;
+  // Those before `first`, all or the last of them: read only where layers are recurrent, back to
+  // their nearest checkpoint.
+  std::span<const std::int32_t> before = {};
   std::stop_token stop;
   float* rows = nullptr;          // [n, width], backend's memory; null: not wanted
   AttentionSamples samples = {};  // of n tokens: filled; n() 0: not wanted
@@ -143,7 +150,14 @@ class Model {
                           kvcache::Prefill& prefill);
   Result<void> read_shared_chunk(const Run& run, const LayerStep& step, float* x,
                                  kvcache::Prefill& prefill);
+  Result<void> carry_layer(Run& run, std::size_t layer);
+  // Of a chunk: the barrier, and progress.
+  Result<void> done_with(const Run& run, const LayerStep& step);
+  Result<void> replay_layers(Run& run, kvcache::Cache& cache);
+  Result<void> replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
+  Result<void> decode_recurrent_layer(const LayerStep& step, float* x,
+                                      std::span<const DecodeItem> items);
   // Copies what the run samples of this step's tokens, after its attention.
   Result<void> sample(const Run& run, const LayerStep& step);
   Result<void> copy(float* to, const float* from, std::size_t n);
@@ -163,6 +177,7 @@ class Model {
   // Lent to one decode step at a time; kept so that it does not allocate.
   std::vector<std::int32_t> positions_, ids_;
   std::vector<kernels::Sequence> sequences_;
+  std::vector<kernels::StateSequence> carried_;
   std::size_t needed_bytes_ = 0;
   kernels::NumericWarnings warnings_;
 };

@@ -21,7 +21,7 @@ std::size_t padded_floats(std::size_t n) {
 
 // The widest arrays of all layers.
 struct Widths {
-  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
+  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0, taps = 0;
   bool are_beside = false;  // experts and a feed-forward
 };
 Widths widest(const ModelConfig& config) {
@@ -34,6 +34,7 @@ Widths widest(const ModelConfig& config) {
     out.are_beside = out.are_beside || layer.ffn_beside != 0;
     out.rotated = std::max(out.rotated, layer.attention.n_rotated());
     out.experts = std::max(out.experts, layer.n_experts);
+    out.taps = std::max(out.taps, layer.conv_taps);
   }
   return out;
 }
@@ -81,6 +82,12 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
     work.of_token = place(n * config.per_layer_width);
     work.per_layer_gate = place(n * config.per_layer_width);
   }
+  if (widths.taps != 0) {
+    end = std::max(end, at);
+    at = shared;
+    work.conv_rows = place(n * 3 * config.width);
+    work.convolved = place(n * config.width);
+  }
   end = std::max(end, at);
   at = shared;
   work.logits = place(size.n_logits * config.n_vocabulary);
@@ -103,7 +110,8 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
     largest = std::max({largest, config.width * (3 * ffn_width + layer.n_experts),
                         config.width * 3 * layer.ffn_beside,
                         config.width * (layer.q_width() + 2 * layer.kv_width()),
-                        2 * seen * layer.q_width()});
+                        2 * seen * layer.q_width(),
+                        layer.conv_taps == 0 ? 0 : 3 * config.width * config.width});
   }
   return largest;
 }

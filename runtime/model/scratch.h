@@ -33,8 +33,11 @@ struct Workspace {
   float* embedded = nullptr;  // [chunk, width]
   float *given = nullptr, *of_token = nullptr,
         *per_layer_gate = nullptr;  // [chunk, per_layer_width]
-  float* logits = nullptr;          // [n_logits, n_vocabulary], over q … routed
-  float* rotation = nullptr;        // [chunk, n_rotated / 2, 2] of the layer in work
+  // Where a layer is a gated short convolution, over q … too: its three rows of each token, and
+  // what it makes of them.
+  float *conv_rows = nullptr, *convolved = nullptr;  // [chunk, 3 · width], [chunk, width]
+  float* logits = nullptr;                           // [n_logits, n_vocabulary], over q … routed
+  float* rotation = nullptr;  // [chunk, n_rotated / 2, 2] of the layer in work
   // q and k before RoPE, where the cache wants them.
   float *pre_rope_q = nullptr, *pre_rope_k = nullptr;
 };

@@ -13,12 +13,12 @@ std::string shape_text(std::size_t n_out, std::size_t n_in) {
 }
 
 std::size_t vector_bytes(const TensorSpec& spec) {
-  return spec.vector == nullptr ? 0 : spec.n_in * sizeof(float);
+  return spec.vector == nullptr ? 0 : spec.n_out * spec.n_in * sizeof(float);
 }
 
 // Vectors are flat; what is cut into parts may stack them along one more dimension (experts).
 std::size_t dims_most(const TensorSpec& spec) {
-  const std::size_t of_one = spec.vector != nullptr ? 1 : 2;
+  const std::size_t of_one = spec.vector != nullptr && spec.n_out == 1 ? 1 : 2;
   return spec.n_rows == 0 ? of_one : of_one + 1;
 }
 
@@ -111,9 +111,11 @@ class Loader {
   }
 
   Result<void> vector(const TensorSpec& spec, const GgufTensor& tensor) {
-    std::vector<float> values(spec.n_in);
-    kernels::dequantise_row(*tensor.type, wanted_bytes(spec, tensor).data(), values.size(),
-                            values.data());
+    std::vector<float> values(spec.n_out * spec.n_in);
+    const std::span<const std::byte> bytes = wanted_bytes(spec, tensor);
+    for (std::size_t row = 0; row < spec.n_out; ++row)
+      kernels::dequantise_row(*tensor.type, bytes.data() + row * (bytes.size() / spec.n_out),
+                              spec.n_in, values.data() + row * spec.n_in);
     for (float& value : values) value *= spec.factor;
     return put(spec, values);
   }

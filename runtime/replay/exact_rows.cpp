@@ -42,6 +42,7 @@ Result<Fidelity> ExactRows::compare(kvcache::Cache& cache, std::span<const std::
                        replay_rows(model_, {.cache = cache,
                                             .ids = tokens.subspan(end_ - n_, n_),
                                             .first = end_ - n_,
+                                            .before = tokens.first(end_ - n_),
                                             .stop = stop}));
     SATCHEL_TRY_ASSIGN(
         measured, compare_rows(model_, cache.arena(),

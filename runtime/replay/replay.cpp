@@ -124,6 +124,7 @@ Result<double> attention_kept(Model& model, const AttentionPass& pass) {
   double sum = 0;
   std::size_t n_heads = 0;
   for (std::size_t layer = 0; layer < config.n_layers(); ++layer) {
+    if (config.layers[layer].is_recurrent()) continue;
     const LayerStep step{.layer = layer, .batch = batch, .work = scratch.work(), .stop = pass.stop};
     SATCHEL_TRY_ASSIGN(
         const std::vector<double> of_heads,

@@ -274,6 +274,7 @@ Result<void> ChatPrefill::recompute_last_logits(const std::stop_token& stop) {
     return parts_.engine.model->replay({.cache = *parts_.cache,
                                         .ids = parts_.transcript.tokens().subspan(n_read - 1, 1),
                                         .first = n_read - 1,
+                                        .before = parts_.transcript.tokens().first(n_read - 1),
                                         .stop = stop,
                                         .logits = logits_});
   };

@@ -102,6 +102,7 @@ Result<kvcache::Arena::Lease> MemoryChangePlanner::last_rows(kvcache::Cache& of,
                      {.cache = of,
                       .ids = parts_.transcript.tokens().subspan(n_read - n, n),
                       .first = n_read - n,
+                      .before = parts_.transcript.tokens().first(n_read - n),
                       .stop = stop});
 }
 

@@ -99,6 +99,7 @@ constexpr Known kKnown[] = {
     {"llama3", {kLlama3}, true, true},
     {"llama-v3", {kLlama3}, true, true},
     {"falcon3", {kLlama3}, true, true},
+    {"lfm2", {kLlama3}, true, true},
     {"pixtral", {kLlama3}, true, true},
     {"dbrx", {kLlama3}},
     {"smaug-bpe", {kLlama3}},

@@ -110,6 +110,10 @@ def gemma4_moe(out: gguf.GGUFWriter) -> None:
     experts(out, 5, 2, 32)
 
 
+LFM2_HEADS = [0, 1, 0, 0, 1, 0]  # of keys and values; 0: a convolution
+LFM2_KINDS = ("conv", "full_attention")
+
+
 def granite(out: gguf.GGUFWriter) -> None:
     out.add_attention_scale(0.3)
     out.add_embedding_scale(3.0)
@@ -209,6 +213,12 @@ TABLE = {
     "granite": Row("Granite", "granite", GRANITE, **ONE_LANE, permuted=True, extra=granite),
     "granitemoe": Row("GraniteMoe", "granitemoe", GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
                       **ONE_LANE, ffn=32, permuted=True, extra=granite_moe),
+    # Layers 1 and 4 are attention, the others gated short convolutions over three tokens.
+    "lfm2": Row("Lfm2", "lfm2",
+                {"norm_eps": EPSILON, "block_auto_adjust_ff_dim": False, "conv_L_cache": 3,
+                 "layer_types": [LFM2_KINDS[n > 0] for n in LFM2_HEADS]} | rope("default", 1_000_000.0),
+                layers=len(LFM2_HEADS), heads=(2, LFM2_HEADS), ffn=32, base=1_000_000.0, gains=0.5,
+                extra=lambda out: out.add_shortconv_l_cache(3), greedy_seed=20),
     "olmo2": Row("Olmo2", "olmo2", UNPADDED, **ONE_LANE),
     "olmo3": Row("Olmo3", "olmo2", UNPADDED | SLIDING | {"rope_parameters": OLMO3_ROPE}, **ONE_LANE, layers=4,
                  ffn=32, extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
@@ -224,8 +234,12 @@ NAMES = {  # of a layer: transformers -> GGUF
     "router.proj": "ffn_gate_inp", "experts.down_proj": "ffn_down_exps", "experts.gate_up_proj": "ffn_gate_up_exps",
     "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
     "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "per_layer_input_gate": "inp_gate",
-    "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm", "layer_scalar": "layer_output_scale"}
-ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
+    "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm", "layer_scalar": "layer_output_scale",
+    "operator_norm": "attn_norm", "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv",
+    "conv.out_proj": "shortconv.out_proj", "self_attn.out_proj": "attn_output",
+    "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm", "feed_forward.w1": "ffn_gate",
+    "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up", "ffn_norm": "ffn_norm"}
+ENDS = {"model.embedding_norm.weight": "token_embd_norm.weight", "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
         "lm_head.weight": "output.weight", "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
         "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
         "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight"}
@@ -235,9 +249,9 @@ SCALES = {"router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_
 def tiny(row: Row):
     config = getattr(transformers, row.model + ("TextConfig" if row.model in ("Gemma3", "Gemma4") else "Config"))
     given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
-                 num_attention_heads=row.heads[0], num_key_value_heads=row.heads[1], head_dim=32,
+                 num_attention_heads=row.heads[0], num_key_value_heads=np.max(row.heads[1]).item(), head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
-                 tie_word_embeddings=row.gain == 1 or row.arch in ("smollm3", "gemma4")) | rope("default") | row.config
+                 tie_word_embeddings=row.gain == 1 or row.arch in ("smollm3", "gemma4", "lfm2")) | rope("default") | row.config
     if row.model in ("Phi3", "Granite", "GraniteMoe"):
         del given["head_dim"]
     made = config(**given)
@@ -247,7 +261,7 @@ def tiny(row: Row):
 
 def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
     """The type that the file keeps a tensor in."""
-    if values.ndim == 1 or "ffn_gate_inp" in name or name.endswith(".bias"):
+    if values.ndim == 1 or "ffn_gate_inp" in name or "shortconv.conv" in name or name.endswith(".bias"):
         return F32
     if row.arch == "gpt-oss" and "_exps" in name:
         return MXFP4
@@ -279,6 +293,8 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
         return [(f"{at}ffn_gate_exps.{kind}", gate), (f"{at}ffn_up_exps.{kind}", up)]
     if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss"):
         return [(at + "post_attention_norm.weight", values)]
+    if rest == "conv.conv":
+        values = values.squeeze(1)
     if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
         values = permute(values, row.heads[rest == "self_attn.k_proj"])
     return [(f"{at}{NAMES[rest]}.{kind}", values)]

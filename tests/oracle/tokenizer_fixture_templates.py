@@ -24,6 +24,10 @@ TEMPLATES = [
               "loop.first) or (message.role == \"assistant\") %}\n        {{- '<|im_start|>' + message.role + '\\n' + message.content + "
               "'<|im_end|>' + '\\n' }}\n    {%- endif %}\n{%- endfor %}\n{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\\n' }}\n"
               "{%- endif %}\n"},
+    {"name": "chatml",  # LFM2, without tools
+     "jinja": "{{- bos_token -}}{%- for message in messages -%}{{- \"<|im_start|>\" + message[\"role\"] + \"\\n\" -}}"
+              "{{- message[\"content\"] + \"<|im_end|>\\n\" -}}{%- endfor -%}{%- if add_generation_prompt -%}"
+              "{{- \"<|im_start|>assistant\\n\" -}}{%- endif -%}"},
     {"name": "llama-2",
      "jinja": SYSTEM_FIRST + "{% for message in loop_messages %}" + ALTERNATE +
               "{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + "

@@ -123,8 +123,8 @@ Result<std::int32_t> use_lane(Backend& backend) {
   return 0;
 }
 
-// A step that comes again: a norm, products, an activation, a convolution, an answer. The last times
-// it is a graph.
+// A step that comes again: a norm, products, an activation, a convolution, an answer. The last
+// times it is a graph.
 Result<std::int32_t> use_steps(Backend& backend) {
   constexpr std::size_t kWidth = 32;
   const test::WeightFile file = test::random_weight(WeightType::q8_0, kWidth, kWidth, 3);

@@ -6,14 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "support/gguf_writer.h"
-
 namespace satchel::test {
 namespace {
 
 using tests::GgufWriter;
 
-constexpr std::size_t kPieces = 320, kWidth = 320;
+constexpr std::size_t kPieces = kBytePieces, kWidth = 320;
 constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4;  // tokenizer.ggml.token_type
 
 // Byte-level BPE spells bytes that cannot be seen as characters from U+0100 on, in their order.
@@ -22,26 +20,6 @@ std::string spelling(int byte, int& n_unseen) {
   const int code = is_seen ? byte : 0x100 + n_unseen++;
   if (code < 0x80) return {static_cast<char>(code)};
   return {static_cast<char>(0xc0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3f))};
-}
-
-void add_vocabulary(GgufWriter& out) {
-  std::vector<std::string> pieces;
-  std::vector<std::int32_t> types;
-  const auto add = [&](std::string piece, std::int32_t type) {
-    pieces.push_back(std::move(piece));
-    types.push_back(type);
-  };
-  for (int byte = 0, n_unseen = 0; byte < 256; ++byte) add(spelling(byte, n_unseen), kNormal);
-  for (const char* mark : {"<|im_start|>", "<|im_end|>"}) add(mark, kControl);
-  for (const char* mark : {"<think>", "</think>"}) add(mark, kUserDefined);
-  add("ĊĊ", kNormal);
-  while (pieces.size() < kPieces) add("<|filler_" + std::to_string(pieces.size()) + "|>", kControl);
-  const std::vector<std::string> merges = {"Ċ Ċ"};
-  out.add_string("tokenizer.ggml.model", "gpt2").add_string("tokenizer.ggml.pre", "gpt-2");
-  out.add_string_array("tokenizer.ggml.tokens", pieces);
-  out.add_i32_array("tokenizer.ggml.token_type", types);
-  out.add_string_array("tokenizer.ggml.merges", merges);
-  out.add_u32("tokenizer.ggml.eos_token_id", ChainToken::end);
 }
 
 // The layer adds nothing, so that the last token alone says which comes next.
@@ -83,13 +61,33 @@ GgufWriter gguf_of(const ChainModel& model) {
                                    {"attention.value_length", 64u}})
     out.add_u32(std::string("llama.") + key, value);
   out.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  add_vocabulary(out);
+  add_byte_vocabulary(out);
   out.add_string("tokenizer.chat_template", model.jinja);
   add_weights(out, model);
   return out;
 }
 
 }  // namespace
+
+void add_byte_vocabulary(GgufWriter& out) {
+  std::vector<std::string> pieces;
+  std::vector<std::int32_t> types;
+  const auto add = [&](std::string piece, std::int32_t type) {
+    pieces.push_back(std::move(piece));
+    types.push_back(type);
+  };
+  for (int byte = 0, n_unseen = 0; byte < 256; ++byte) add(spelling(byte, n_unseen), kNormal);
+  for (const char* mark : {"<|im_start|>", "<|im_end|>"}) add(mark, kControl);
+  for (const char* mark : {"<think>", "</think>"}) add(mark, kUserDefined);
+  add("ĊĊ", kNormal);
+  while (pieces.size() < kPieces) add("<|filler_" + std::to_string(pieces.size()) + "|>", kControl);
+  const std::vector<std::string> merges = {"Ċ Ċ"};
+  out.add_string("tokenizer.ggml.model", "gpt2").add_string("tokenizer.ggml.pre", "gpt-2");
+  out.add_string_array("tokenizer.ggml.tokens", pieces);
+  out.add_i32_array("tokenizer.ggml.token_type", types);
+  out.add_string_array("tokenizer.ggml.merges", merges);
+  out.add_u32("tokenizer.ggml.eos_token_id", ChainToken::end);
+}
 
 ChainModel thoughtful_chain() {
   using T = ChainToken;

@@ -2,13 +2,20 @@
 // programs; tests/unit/runtime/chain_model.h opens it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "support/gguf_writer.h"
+
 namespace satchel::test {
+
+// Byte-level BPE with a token for each byte and those of ChainToken; the others are fillers.
+inline constexpr std::size_t kBytePieces = 320;
+void add_byte_vocabulary(tests::GgufWriter& out);
 
 // Its tokens beside the 256 bytes.
 struct ChainToken {

@@ -11,7 +11,7 @@ namespace satchel::eval {
 namespace {
 
 bool takes_part(const runtime::LayerConfig& layer) {
-  return layer.attention.window == 0 && !layer.reads_lanes_of;
+  return layer.attention.window == 0 && layer.has_lanes();
 }
 
 // Collects the chunks of a layer; when its last one is there, shows it.

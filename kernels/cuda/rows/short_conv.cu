@@ -13,7 +13,7 @@ struct Conv {
   float* out;
   friend bool operator==(const Conv&, const Conv&) = default;
 
-  // s of the sequence's token `at`, which counts from n_taps - 1: what is below stands in the state.
+  // s of the sequence's token `at`, which counts from n_taps - 1: what is below is in the state.
   __device__ float input(const StateSequence& sequence, std::size_t at, std::size_t channel) const {
     if (at + 1 < n_taps)
       return sequence.before == nullptr ? 0.0f : sequence.before[at * width + channel];

@@ -26,6 +26,8 @@ struct BlockStyle {
   bool has_output_scale = false;  // layer_output_scale, where the file has it
   bool is_fused = false;  // attn_qkv holds queries, keys and values, ffn_up holds gate and up
   kernels::Activation activation = kernels::Activation::silu;
+  // The last norm is called token_embd_norm instead of output_norm.
+  bool last_norm_is_token_embd_norm = false;
 };
 
 // Of a layer whose LayerShape has sink logits: the config has read it.

@@ -150,8 +150,11 @@ TEST(ChatTemplate, turns_have_the_ids_of_the_whole_text_in_a_real_vocabulary) {
       const auto recognised = ChatTemplate::recognise(each.jinja);
       ASSERT_TRUE(recognised.ok());
       for (const Chat& chat : each.chats) {
-        Ids expected = ids(*tokenizer, chat.rendered, SpecialText::parse);
-        if (tokenizer->adds_bos()) expected.insert(expected.begin(), *tokenizer->bos());
+        const bool writes_bos = chat.rendered.starts_with("<s>");  // as the fixture calls it
+        Ids expected = ids(*tokenizer, std::string_view(chat.rendered).substr(writes_bos ? 3 : 0),
+                           SpecialText::parse);
+        if (writes_bos || tokenizer->adds_bos())
+          expected.insert(expected.begin(), *tokenizer->bos());
         EXPECT_EQ(rendered(*recognised, *tokenizer, chat), expected) << name;
       }
     }

@@ -21,12 +21,12 @@ using Ids = std::span<const std::int32_t>;
 // differ in their last bits of fp32; llama.cpp rounds more. Seen on 2026-11-27: 0.0024 and 0.0041.
 constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 
-constexpr const char* kNames[] = {"llama",        "mistral", "mixtral", "mistral3", "smollm3",
-                                  "smollm3_yarn", "qwen2",   "qwen3",   "qwen3moe", "gemma",
-                                  "gemma2",       "gemma3",  "phi3",    "granite",  "granitemoe",
-                                  "olmo2",        "olmo3",   "gpt_oss", "gemma4_e", "gemma4_moe"};
-// Those whose layers are of several kinds: windows, sinks, shared lanes, K = V, experts.
-constexpr const char* kMixed[] = {"gpt_oss", "gemma4_e", "gemma4_moe"};
+constexpr const char* kNames[] = {
+    "llama",      "mistral",  "mixtral", "mistral3", "smollm3",  "smollm3_yarn", "qwen2",
+    "qwen3",      "qwen3moe", "gemma",   "gemma2",   "gemma3",   "phi3",         "granite",
+    "granitemoe", "olmo2",    "olmo3",   "gpt_oss",  "gemma4_e", "gemma4_moe",   "lfm2"};
+// Those whose layers are of several kinds: windows, sinks, shared lanes, K = V, experts, states.
+constexpr const char* kMixed[] = {"gpt_oss", "gemma4_e", "gemma4_moe", "lfm2"};
 
 // POSITIONS of tests/oracle/make_architecture_fixtures.py.
 constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};

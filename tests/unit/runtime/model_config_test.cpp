@@ -108,7 +108,7 @@ TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   mamba.add_string("general.architecture", "mamba");
   EXPECT_EQ(refusal(mamba),
             "The architecture \"mamba\" is not supported. Supported: gemma, gemma2, gemma3, "
-            "gemma4, gpt-oss, granite, granitemoe, llama, "
+            "gemma4, gpt-oss, granite, granitemoe, lfm2, llama, "
             "mistral3, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3. [MODEL_ARCH]");
   EXPECT_THAT(refusal(metadata()
                           .add_u32("llama.expert_count", 8)

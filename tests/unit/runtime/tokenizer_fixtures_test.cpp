@@ -133,7 +133,8 @@ TEST(Words, are_cut_alike_under_the_names_of_models_that_share_a_pattern) {
 TEST(Words, of_llama_3_and_tekken_ignore_merges_and_their_texts_begin_with_bos) {
   for (const std::string_view name : Pretokenizer::names()) {
     const bool is_one = name == "llama-bpe" || name == "llama3" || name == "llama-v3" ||
-                        name == "falcon3" || name == "pixtral" || name == "tekken";
+                        name == "falcon3" || name == "pixtral" || name == "tekken" ||
+                        name == "lfm2";
     EXPECT_EQ(Pretokenizer::named(name)->ignores_merges(), is_one) << name;
     EXPECT_EQ(Pretokenizer::adds_bos_by_default(name), is_one) << name;
   }
