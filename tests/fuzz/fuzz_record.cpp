@@ -34,13 +34,14 @@ constexpr std::size_t kTokens = 262, kHeadDim = 32;
 const test::ToyCoder kCoder;
 const kvcache::CacheKey kKey = kvcache::CacheKey::named("fuzz");
 
-// One cache of each recipe, kept from input to input: a refused snapshot must leave it empty.
+// One cache of each recipe, kept from input to input: a refused snapshot must leave it empty. And
+// one of a model with recurrent layers.
 struct Bench {
   std::shared_ptr<kvcache::Arena> arena;
   CacheShape shape;
   std::unique_ptr<Cache> cache;
 
-  explicit Bench(std::string_view recipe) {
+  explicit Bench(std::string_view recipe, std::vector<std::size_t> states = {}) {
     arena =
         kvcache::Arena::open(kernels::open_backend("reference", {}).value(), 512u << 10).value();
     shape.layers.push_back({.n_heads = 1,
@@ -48,6 +49,7 @@ struct Bench {
                             .head_dim = kHeadDim,
                             .attention_scale = 0.176f,
                             .inverse_frequency = {1, 0.1}});
+    shape.states = std::move(states);
     shape.selector = test::selector_of(shape);
     shape.key_bases = test::key_bases_of(shape, 1);
     cache = Cache::open(arena, shape, Recipe::builtin(recipe).value()).value();
@@ -75,6 +77,20 @@ struct Bench {
                                      .out = out.data(),
                                      .lse = lse});
   }
+  // A state is the sum of the positions that were carried.
+  Result<void> carry(std::size_t first, std::size_t n_tokens) const {
+    kvcache::RecurrentStates& states = cache->states();
+    for (std::size_t layer = 0; layer < states.n_layers(); ++layer)
+      for (std::size_t done = 0, n = 0; done < n_tokens; done += n) {
+        n = std::min(n_tokens - done, states.n_to_checkpoint(layer));
+        const kernels::StateSequence carried = states.carry(layer, n);
+        for (std::size_t i = 0; i < shape.states[layer]; ++i)
+          carried.behind[i] = (carried.before == nullptr ? 0.0f : carried.before[i] / 2) +
+                              static_cast<float>(first + done);
+        SATCHEL_TRY(states.keep(layer));
+      }
+    return {};
+  }
   // Errors are for want of memory only.
   Result<void> step() const {
     const std::vector<float> row = values(cache->n_tokens()), q(kHeadDim, 0.5f);
@@ -90,6 +106,7 @@ struct Bench {
                                        .n_tokens = 1,
                                        .position_min = position,
                                        .position_max = position}));
+    SATCHEL_TRY(carry(cache->n_tokens(), 1));
     return cache->end_step();
   }
   Result<void> read(kvcache::Prefill reading, std::size_t n, std::size_t first) const {
@@ -103,6 +120,7 @@ struct Bench {
           {.q = q.data(), .lse = &lse, .pre_rope_q = q.data(), .pre_rope_k = row.data()}));
     }
     SATCHEL_TRY(reading.end_layer());
+    SATCHEL_TRY(carry(first, n));
     const auto done = reading.commit();
     return done.ok() ? Result<void>() : Result<void>(done.error());
   }
@@ -124,13 +142,17 @@ const std::vector<std::string>& recipes() {
   return kNames;
 }
 std::size_t n_recipes() {
-  return recipes().size();
+  return recipes().size() + 1;
+}
+Bench made(std::size_t which) {
+  if (which < recipes().size()) return Bench(recipes()[which]);
+  return Bench("minikv", {3, 20});
 }
 
 Bench& bench(std::size_t which) {
   static const std::vector<std::unique_ptr<Bench>> kBenches = [] {
     std::vector<std::unique_ptr<Bench>> all;
-    for (const std::string& recipe : recipes()) all.push_back(std::make_unique<Bench>(recipe));
+    for (std::size_t i = 0; i < n_recipes(); ++i) all.push_back(std::make_unique<Bench>(made(i)));
     return all;
   }();
   return *kBenches[which];
@@ -210,12 +232,13 @@ std::vector<Input> seeds() {
   std::vector<Input> all;
   for (std::size_t which = 0; which < n_recipes(); ++which)
     for (const std::size_t n : {0u, 138u, 139u, 257u}) {
-      const Bench made(recipes()[which]);
-      if (!live(made, n, n == 257).ok()) continue;
+      const Bench on = made(which);
+      const bool is_moved = n == 257 && on.shape.states.empty();
+      if (!live(on, n, is_moved).ok()) continue;
       test::MemoryRecordStore store;
       store.stream_coder = n == 139 || n == 257 ? &kCoder : nullptr;  // tight records
-      Snapshot snapshot(*made.cache, store, kKey);
-      if (!snapshot.save(identity(*made.cache, made.cache->n_tokens())).ok()) continue;
+      Snapshot snapshot(*on.cache, store, kKey);
+      if (!snapshot.save(identity(*on.cache, on.cache->n_tokens())).ok()) continue;
       Parts parts{.recipe = which, .manifest = store.caches[kKey].manifest->bytes};
       for (auto& [id, bytes] : store.caches[kKey].records) parts.records.push_back(bytes);
       Input input = join(parts);

@@ -54,8 +54,9 @@ struct Script {
   std::string name;
   std::vector<Operation> before;
   Operation operation;
-  std::size_t edited = 100000;  // tokens from here on may be gone, or stand elsewhere
-  bool can_repeat = true;       // once more after it failed, it is done
+  std::size_t edited = 100000;           // tokens from here on may be gone, or stand elsewhere
+  bool can_repeat = true;                // once more after it failed, it is done
+  std::vector<std::size_t> states = {};  // of recurrent layers
 };
 
 class Fault {
@@ -70,6 +71,7 @@ class Fault {
                  .n_heads = 2,
                  .n_kv_heads = 1,
                  .head_dim = 32,
+                 .states = script.states,
                  .arena = arena_}) {
     before_.check_attention = false;
     for (const Operation& operation : script_.before) EXPECT_TRUE(operation(before_).ok());
@@ -212,6 +214,29 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
   expect_whole_after_any_fault(move, 10);
   const auto fork = [](CacheDriver& d) { return without_value(d.fork()); };
   expect_whole_after_any_fault(after({}, "fork", fork), 5);
+}
+
+// What recurrent layers carry is among the bytes that a fork's fault must not reach, and each token
+// that stays is still carried.
+TEST(FaultOfStates, leaves_what_recurrent_layers_carry) {
+  const auto with_states = [](const std::string& name, Operation operation) {
+    return Script{.recipe = "minikv",
+                  .name = name,
+                  .before = {reads(SegmentKind::document, 300), reads(SegmentKind::message, 57)},
+                  .operation = std::move(operation),
+                  .edited = 300,
+                  .states = {5, 40}};
+  };
+  expect_whole_after_any_fault(with_states("read", reads(SegmentKind::document, 256)), 20);
+  Script answer = with_states("steps", steps(3));
+  answer.can_repeat = false;
+  expect_whole_after_any_fault(answer, 3 * 2);
+  const auto truncate = [](CacheDriver& d) {
+    return d.truncate(d.cache().edit().truncation_point(320));
+  };
+  expect_whole_after_any_fault(with_states("truncate", truncate), 2);
+  const auto fork = [](CacheDriver& d) { return without_value(d.fork()); };
+  expect_whole_after_any_fault(with_states("fork", fork), 5);
 }
 
 // A chat without end has more pages at every turn.
