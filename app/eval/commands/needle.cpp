@@ -39,8 +39,12 @@ class NeedleTask final : public Task {
                            std::stop_token stop) override;
 
  private:
-  static inline const std::array<Measure, 1> kMeasures = {
-      Measure{.name = "recall", .label = "right answers"}};
+  static inline const std::array<Measure, 2> kMeasures = {
+      Measure{.name = "recall", .label = "right answers"},
+      Measure{.name = "log_probability",
+              .is_share = false,
+              .label = "log probability of the right answer, nats",
+              .shown = Shown::in_tables}};
 
   Result<void> make_contexts(const runtime::Engine& engine);
   Result<void> make_family(const eval::NeedleFamily& family, std::size_t n_tokens,
@@ -117,15 +121,17 @@ Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Rec
   for (std::size_t i = 0; i < context.needles.size(); ++i) {
     const eval::Needle& needle = context.needles[i];
     const std::string& said = answers.said[i];
-    const double score = eval::needle_score(said, needle);
+    const double score = eval::needle_score(said, needle), likely = answers.log_probability[i];
     const Json value = needle.values.size() == 1 ? Json(needle.values[0]) : Json(needle.values);
-    out.grades.push_back(
-        {.kind = !options_.in_turn ? ""
-                 : i == 0          ? "first"
-                                   : "later",
-         .sums = {score},
-         .detail = {
-             {"ask", needle.ask}, {"value", value}, {"answer", said}, {"right", score == 1}}});
+    out.grades.push_back({.kind = !options_.in_turn ? ""
+                                  : i == 0          ? "first"
+                                                    : "later",
+                          .sums = {score, likely},
+                          .detail = {{"ask", needle.ask},
+                                     {"value", value},
+                                     {"answer", said},
+                                     {"right", score == 1},
+                                     {"log_probability", likely}}});
   }
   return out;
 }

@@ -33,10 +33,10 @@ class Asker {
   const kvcache::Recipe& recipe_;
   const NeedleContext& context_;
   std::stop_token stop_;
-  Ids ids_;                             // of the context
-  std::vector<std::size_t> part_ends_;  // all but the last, into ids_
-  std::vector<Ids> questions_;
-  std::size_t n_after_ = 0;  // tokens of a question and its answer at most
+  Ids ids_;                              // of the context
+  std::vector<std::size_t> part_ends_;   // all but the last, into ids_
+  std::vector<Ids> questions_, values_;  // values: the first of each needle
+  std::size_t n_after_ = 0;              // tokens of a question and its answer at most
   NeedleAnswers out_;
 };
 
@@ -55,7 +55,10 @@ Result<void> Asker::encode(bool without_context) {
                        tokenizer.encode(needle.ask, runtime::SpecialText::as_text));
     if (questions_.back().empty())
       return Error{ErrorKind::invalid, "PARAM", "A question has no tokens."};
-    n_after_ = std::max(n_after_, questions_.back().size() + needle_answer_tokens(needle));
+    SATCHEL_TRY_ASSIGN(values_.emplace_back(),
+                       tokenizer.encode(" " + needle.values[0], runtime::SpecialText::as_text));
+    n_after_ = std::max(n_after_, questions_.back().size() + std::max(needle_answer_tokens(needle),
+                                                                      values_.back().size()));
   }
   return {};
 }
@@ -70,6 +73,8 @@ Result<void> Asker::answer(PackedText& text, std::size_t number,
       out_.said.emplace_back(),
       text.answer(question, {.n_tokens_max = needle_answer_tokens(needle), .enough = enough}));
   out_.answer_ms += clock.steady_ms() - began;
+  SATCHEL_TRY_ASSIGN(out_.log_probability.emplace_back(),
+                     text.log_probability(question, values_[number]));
   return {};
 }
 

@@ -24,6 +24,8 @@ struct NeedleAsking {
 };
 struct NeedleAnswers {
   std::vector<std::string> said;  // to each needle, in their order
+  // In nats, of each needle's first value (and a space before it) as the answer.
+  std::vector<double> log_probability;
   kvcache::CacheStats stats;  // of the first reading, before its first question; in turn, after it
   double read_ms = 0, answer_ms = 0;  // reading with compression; questions and answers
 };

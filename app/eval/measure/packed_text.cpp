@@ -1,12 +1,24 @@
 #include "app/eval/measure/packed_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "kernels/base/assert.h"
 #include "kernels/base/clock.h"
 #include "runtime/model/model.h"
 
 namespace satchel::eval {
+namespace {
+
+double log_softmax_at(std::span<const float> logits, std::int32_t id) {
+  const auto most = static_cast<double>(std::ranges::max(logits));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  return static_cast<double>(logits[static_cast<std::size_t>(id)]) - most - std::log(sum);
+}
+
+}  // namespace
 
 Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                     const PackedTextRequest& request, std::stop_token stop) {
@@ -43,12 +55,17 @@ Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {
   return engine_->model().decode_step(cache, id, logits_);
 }
 
-Result<std::string> PackedText::answer(std::span<const std::int32_t> question,
-                                       const AnswerLimits& limits) {
+Result<std::unique_ptr<kvcache::Cache>> PackedText::ask(std::span<const std::int32_t> question) {
   if (question.empty())
     return Error{ErrorKind::invalid, "PARAM", "A question needs at least one token."};
-  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, cache_->fork());
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> copy, cache_->fork());
   for (const std::int32_t id : question) SATCHEL_TRY(step(*copy, id));
+  return copy;
+}
+
+Result<std::string> PackedText::answer(std::span<const std::int32_t> question,
+                                       const AnswerLimits& limits) {
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, ask(question));
   std::vector<std::int32_t> answer;
   std::string said;
   while (answer.size() < limits.n_tokens_max) {
@@ -61,6 +78,18 @@ Result<std::string> PackedText::answer(std::span<const std::int32_t> question,
     if (answer.size() < limits.n_tokens_max) SATCHEL_TRY(step(*copy, id));
   }
   return said;
+}
+
+Result<double> PackedText::log_probability(std::span<const std::int32_t> question,
+                                           std::span<const std::int32_t> expected) {
+  SATCHEL_ASSERT(!expected.empty());
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, ask(question));
+  double sum = log_softmax_at(logits_, expected[0]);
+  for (std::size_t i = 1; i < expected.size(); ++i) {
+    SATCHEL_TRY(step(*copy, expected[i - 1]));
+    sum += log_softmax_at(logits_, expected[i]);
+  }
+  return sum;
 }
 
 }  // namespace satchel::eval

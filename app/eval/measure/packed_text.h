@@ -48,6 +48,10 @@ class PackedText {
   // is greedy.
   //   needs  a question of at least one token; n_after of the request not exceeded
   Result<std::string> answer(std::span<const std::int32_t> question, const AnswerLimits& limits);
+  // Of `expected` as the first tokens of the answer, in nats; as answer().
+  //   needs  at least one token expected
+  Result<double> log_probability(std::span<const std::int32_t> question,
+                                 std::span<const std::int32_t> expected);
 
   // What waits, as at the end of a turn.
   Result<void> pack();
@@ -64,6 +68,8 @@ class PackedText {
         stop_(std::move(stop)),
         logits_(engine.config().n_vocabulary) {}
   Result<void> read_to(std::span<const std::int32_t> ids);
+  // A copy of the cache that has read the question; logits_ are those behind it.
+  Result<std::unique_ptr<kvcache::Cache>> ask(std::span<const std::int32_t> question);
   Result<void> step(kvcache::Cache& cache, std::int32_t id);
 
   runtime::Engine* engine_;
