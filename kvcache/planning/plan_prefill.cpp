@@ -272,10 +272,6 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
           cache.layout.pipeline.scorer().state_floats(layer, plan.n_tokens()) * sizeof(float));
     plan.state_at = take(plan.state_bytes);
   }
-  if (plan.mode == PrefillMode::probe) {
-    plan.lse_at = take(plan.n_tokens() * n_heads * sizeof(float));
-    plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));
-  }
   if (plan.n_block > 0) {
     // More than a block of this span may have: so the need does not fall where one block becomes
     // two.

@@ -13,9 +13,6 @@ namespace satchel::kvcache {
 // A lane that keeps so many tokens of a text can afford a long tail.
 inline constexpr std::size_t kLongTailBudget = 2 * kTailTokens;
 
-// Rows of a probe that are normalised at a time.
-inline constexpr std::size_t kLseRows = 64;
-
 // A prefill at the end of what the cache holds; `finest` bounds the tier of what is pending.
 PrefillPlan plan_prefill(const CacheView& cache, const PrefillRequest& request,
                          std::uint8_t finest);

@@ -58,8 +58,6 @@ struct PrefillPlan {
   // [n_references, head_dim] fp32, [n_references] fp32 of the LSE; then the merger's workspace.
   std::size_t n_references = 0, references_at = 0, reference_bytes = 0, merge_work_at = 0;
   std::size_t state_at = 0, state_bytes = 0;  // of a scorer, where it has one
-  std::size_t lse_at = 0;                     // probe: [n_tokens, n_heads] fp32 …
-  std::size_t unused_at = 0;                  // … [kLseRows, n_heads, head_dim] fp32
   std::size_t block_q_at = 0;                 // [n_block or more, n_heads, head_dim] fp32 …
   std::size_t block_lse_at = 0;               // … [n_block or more, n_heads], kBlockWork
   std::size_t scratch_bytes = 0;

@@ -87,9 +87,7 @@ Result<Prefill> Prefill::begin_probe(CacheState& s, const ProbeJob& job, std::si
   const std::size_t n_slots = ProbedText::n_slots(s, job);
   SATCHEL_TRY_ASSIGN(Prefill probe,
                      State::open(s, plan_probe(s.view(), n_tokens, first_position, n_slots), job));
-  State& state = *probe.state_;
-  SATCHEL_TRY_ASSIGN(auto table, s.backend.make_lane_table(state.table->n_lanes()));
-  state.probe.emplace(state.scratch, job, std::move(table));
+  probe.state_->probe.emplace(probe.state_->scratch, job);
   return probe;
 }
 
@@ -127,7 +125,8 @@ void Prefill::State::extents_moved() {
 
 Result<void> Prefill::State::show_lanes(std::size_t layer) {
   for (std::size_t head = 0; head < cache.layout.shape.layers[layer].n_kv_heads; ++head) {
-    const Lane& lane = cache.lanes[cache.layout.first_lane[layer] + head];
+    const std::size_t index = cache.layout.first_lane[layer] + head;
+    const Lane& lane = cache.lanes[index];
     const bool has_ended = layer < scratch.layer;
     std::size_t n = 0;
     for (const kernels::ExactRun& run : lane.runs()) runs[head][n++] = run;
@@ -135,7 +134,9 @@ Result<void> Prefill::State::show_lanes(std::size_t layer) {
       runs[head][n++] = (has_ended ? scratch.held(layer, head) : scratch.fresh(head)).run(n_read);
     n_runs[head] = n;
     SATCHEL_TRY(table->set_runs(head, std::span(runs[head]).first(n)));
-    SATCHEL_TRY(table->set_pages(head, lane.page_views()));
+    const bool sees_stretch = probe && !has_ended && cache.layout.takes_part(layer);
+    SATCHEL_TRY(
+        table->set_pages(head, sees_stretch ? probe->lane(index).pages : lane.page_views()));
   }
   return {};
 }
@@ -246,10 +247,6 @@ Result<void> Prefill::observe(const Seen& seen) {
 Result<void> Prefill::State::observe_chunk(const Seen& seen) {
   const std::size_t first = n_read - n_chunk;
   const std::size_t span_first = probe ? probe->job().first : plan.first_position;
-  const float* lse = seen.lse;
-  if (probe) {
-    SATCHEL_TRY_ASSIGN(lse, probe->lse(seen.q, first, n_chunk));
-  }
   std::vector<kernels::ExactRun> chunk;
   if (!probe) chunk = chunk_runs(first);
   const Observation observation{
@@ -258,7 +255,7 @@ Result<void> Prefill::State::observe_chunk(const Seen& seen) {
       .batch = scratch.batch(first, n_chunk),
       .positions = std::span(scratch.positions).subspan(first, n_chunk),
       .q = seen.q,
-      .lse = lse,
+      .lse = seen.lse,
       .pre_rope_q = seen.pre_rope_q,
       .pre_rope_k = seen.pre_rope_k,
       .hidden = seen.hidden,

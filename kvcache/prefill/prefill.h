@@ -47,7 +47,7 @@ class Prefill {
   Result<kernels::Sequence> shared_lanes(std::size_t layer);
   // Which observations are wanted; none: observe() need not be called.
   ScorerRequirements requirements() const;
-  // Of the chunk last added; lse over all that its lanes() show (a second pass makes its own);
+  // Of the chunk last added; lse over all that its lanes() show;
   // pre_rope_q and hidden only where wanted.
   struct Seen {
     const float *q = nullptr, *lse = nullptr;

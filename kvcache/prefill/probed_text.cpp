@@ -23,14 +23,8 @@ void add_run(ProbedText::SeenLane& probed, const kernels::ExactRun& run, std::si
 
 }  // namespace
 
-ProbedText::ProbedText(PrefillScratch& scratch, const ProbeJob& job,
-                       std::unique_ptr<kernels::LaneTable> table)
-    : scratch_(scratch),
-      cache_(scratch.cache),
-      job_(job),
-      lanes_(cache_.lanes.size()),
-      table_(std::move(table)),
-      held_(table_->n_lanes()) {}
+ProbedText::ProbedText(PrefillScratch& scratch, const ProbeJob& job)
+    : scratch_(scratch), cache_(scratch.cache), job_(job), lanes_(cache_.lanes.size()) {}
 
 std::size_t ProbedText::n_slots(const CacheState& cache, const ProbeJob& job) {
   std::size_t most = 0;
@@ -68,7 +62,6 @@ void ProbedText::find_runs(std::size_t index) {
   found.runs.clear();
   if (lane.n_sinks() > 0)
     add_run(found, lane.sinks().run(lane.n_sinks()), 0, scratch_.head_dim(), job_);
-  found.n_sink_runs = std::ssize(found.runs);
   add_run(found, lane.tail().run(lane.n_tail()), cache_.text.n_tokens - lane.n_tail(),
           scratch_.head_dim(), job_);
 }
@@ -108,36 +101,6 @@ Result<void> ProbedText::find() {
     }
   }
   return {};
-}
-
-// How much of a query falls on the stretch must not depend on how long the rest of the text is: it
-// is normalised over the first tokens, the stretch, and what the probe itself has said so far.
-Result<const float*> ProbedText::lse(const float* q, std::size_t first, std::size_t n_chunk) {
-  for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    const Lane& lane = cache_.lanes[scratch_.lane_index(head)];
-    const SeenLane& seen = lanes_[scratch_.lane_index(head)];
-    std::vector<kernels::ExactRun>& held = held_[head];
-    held.clear();
-    if (lane.n_sinks() > 0) held.push_back(lane.seen_sinks());
-    held.insert(held.end(), seen.runs.begin() + seen.n_sink_runs, seen.runs.end());
-    held.push_back(scratch_.fresh(head).run(first + n_chunk));
-    SATCHEL_TRY(table_->set_runs(head, held));
-    SATCHEL_TRY(table_->set_pages(head, seen.pages));
-  }
-  const LayerShape& shape = cache_.layout.shape.layers[scratch_.layer];
-  auto* lse = reinterpret_cast<float*>(scratch_.at(scratch_.plan.lse_at));
-  kernels::AttendArgs args = shape.attend_args();
-  args.out = reinterpret_cast<float*>(scratch_.at(scratch_.plan.unused_at));
-  for (std::size_t begin = 0; begin < n_chunk; begin += kLseRows) {
-    const std::size_t n = std::min(kLseRows, n_chunk - begin);
-    const kernels::Sequence keys{.lanes = table_.get(), .first_lane = 0, .n_tokens = n};
-    args.q = q + begin * shape.n_heads * shape.head_dim;
-    args.batch = scratch_.batch(first + begin, n);
-    args.sequences = {&keys, 1};
-    args.lse = lse + begin * shape.n_heads;
-    SATCHEL_TRY(cache_.backend.attend(args));
-  }
-  return lse;
 }
 
 Result<void> ProbedText::store_scores() {

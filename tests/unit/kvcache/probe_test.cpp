@@ -14,7 +14,7 @@ constexpr std::size_t kBefore = 150, kText = 200, kPiece = 100, kSaidBefore = 5,
 using Scores = std::vector<std::vector<double>>;  // [n_lanes][kText]
 
 // The most that any query of the pass gives each token of the piece at `first`, where attention
-// runs over the sinks, the piece, and what the pass has said so far.
+// runs over the sinks, the piece, the exact newest tokens, and what the pass has said so far.
 void score_plainly(CacheDriver& driver, std::size_t first, Scores& scores) {
   const std::size_t begin = kBefore + kText, n = kSaidBefore + kPiece;
   for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
@@ -23,7 +23,8 @@ void score_plainly(CacheDriver& driver, std::size_t first, Scores& scores) {
     DecodedLane seen;
     for (const auto& [position, token] : driver.decode(layer, head)) {
       const auto at = static_cast<std::size_t>(position);
-      if (at < kSinkTokens || (at >= first && at < first + kPiece)) seen.emplace(position, token);
+      if (at < kSinkTokens || (at >= first && at < first + kPiece) || at + kTailTokens >= begin)
+        seen.emplace(position, token);
     }
     for (std::size_t i = begin; i < begin + n; ++i) {
       const std::vector<float> k = driver.k(layer, i), q = driver.q(layer, i);
