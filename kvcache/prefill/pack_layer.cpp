@@ -48,9 +48,15 @@ Result<void> LayerPacker::load_old_tails() {
 Result<void> LayerPacker::store_scores() {
   std::vector<float> row(plan_.n_tokens());
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    SATCHEL_TRY(download(cache_.backend, row, scratch_.scores(head)));
+    SATCHEL_TRY(read_scores(head, row));
     SATCHEL_TRY(cache_.scores.write(scratch_.lane_index(head), plan_.first_position, row));
   }
+  return {};
+}
+
+Result<void> LayerPacker::read_scores(std::size_t head, std::span<float> scores) {
+  SATCHEL_TRY(download(cache_.backend, scores, scratch_.scores(head)));
+  for (std::size_t t = 0; t < weights_.size(); ++t) scores[t] *= weights_[t];
   return {};
 }
 
@@ -88,8 +94,7 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
     lanes[head].lane = scratch_.lane_index(head);
     lanes[head].layer = scratch_.layer;
     lanes[head].scores.resize(plan_.n_tokens());
-    if (plan_.scores_prefill)
-      SATCHEL_TRY(download(cache_.backend, lanes[head].scores, scratch_.scores(head)));
+    if (plan_.scores_prefill) SATCHEL_TRY(read_scores(head, lanes[head].scores));
     scored.push_back(
         {.scores = lanes[head].scores, .k = scratch_.fresh(head).k, .v = scratch_.fresh(head).v});
   }

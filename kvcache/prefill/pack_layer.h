@@ -20,6 +20,8 @@ class LayerPacker {
   ~LayerPacker();
   LayerPacker(LayerPacker&&) = delete;
 
+  // weights [n_tokens]: what the scores of every layer are multiplied by.
+  void weigh_by(std::vector<float> weights) { weights_ = std::move(weights); }
   // needs   all of the layer's tokens, and their scores where the plan wants some
   Result<void> pack_layer();
   // The pages made for a lane: the caller's from now on.
@@ -35,6 +37,7 @@ class LayerPacker {
   };
   Result<void> load_old_tails();
   Result<void> store_scores();
+  Result<void> read_scores(std::size_t head, std::span<float> scores);
   void runs_of_line(std::size_t head, std::vector<Run>& runs);
   Result<void> decide_layer(std::vector<Run>& runs);
   Result<void> gather_kept(std::span<const std::vector<std::uint8_t>> tiers,
@@ -47,6 +50,7 @@ class LayerPacker {
   const KeptReferences& references_;
   CacheState& cache_;
   const PrefillPlan& plan_;
+  std::vector<float> weights_ = {};             // empty: all 1
   std::vector<std::vector<PageRecord>> pages_;  // [n_lanes] made so far
   // Rows of kept(head) by position, where a layer was decided.
   std::vector<std::vector<std::int32_t>> kept_positions_ = {};

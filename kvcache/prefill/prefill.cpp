@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "kvcache/compaction/flush.h"
 #include "kvcache/prefill/prefill_state.h"
@@ -139,6 +141,17 @@ Result<void> Prefill::State::show_lanes(std::size_t layer) {
         table->set_pages(head, sees_stretch ? probe->lane(index).pages : lane.page_views()));
   }
   return {};
+}
+
+void Prefill::tell_ids(std::span<const std::int32_t> ids) {
+  State& s = *state_;
+  if (s.probe || !s.plan.scores_prefill || !s.cache.layout.pipeline.weighs()) return;
+  SATCHEL_ASSERT(ids.size() == s.plan.n_tokens() && s.scratch.layer == 0 && !s.layer_open);
+  std::unordered_map<std::int32_t, std::size_t> n_said;
+  for (const std::int32_t id : ids) ++n_said[id];
+  std::vector<float> weights;
+  for (const std::int32_t id : ids) weights.push_back(s.cache.layout.pipeline.weight(n_said[id]));
+  s.packer.weigh_by(std::move(weights));
 }
 
 Result<void> Prefill::begin_layer(std::size_t layer) {

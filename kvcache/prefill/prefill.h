@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "kernels/contract/backend.h"
 #include "kvcache/compaction/compaction_report.h"
@@ -36,6 +38,10 @@ class Prefill {
   ~Prefill();
   Prefill(Prefill&&) noexcept;
 
+  // ids [n_tokens]: of the span's tokens, for recipes that ask how often a text says a token; they
+  // are compared with each other, nothing else. Before the first layer; without it nothing is
+  // weighed. In a probe it changes nothing.
+  void tell_ids(std::span<const std::int32_t> ids);
   Result<void> begin_layer(std::size_t layer);
   // k, v [n, n_kv_heads, head_dim] fp32 after RoPE: the next n tokens, in order.
   Result<void> add_chunk(const float* k, const float* v, std::size_t n_tokens);

@@ -232,6 +232,7 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   SATCHEL_TRY(maker.one(StageKind::merger, made.merger_));
   SATCHEL_TRY_ASSIGN(const JsonNode* filter, maker.node("filter"));
   SATCHEL_TRY(made.check_protection(called, filter->line));
+  SATCHEL_TRY(made.check_weights(called, filter->line));
   SATCHEL_TRY_ASSIGN(const JsonNode* merger, maker.node("merger"));
   // With the model's head budgets such an allocator knows what each lane keeps beforehand.
   const bool in_layer = made.decides_in_layer() ||
@@ -281,6 +282,16 @@ bool Pipeline::decides_when_read() const {
          trigger_->fires(TriggerEvent::span_read, std::numeric_limits<std::size_t>::max());
 }
 
+// Ids are known while a text is prefilled, and not later.
+Result<void> Pipeline::check_weights(std::string_view called, std::size_t line) const {
+  const ScorerRequirements wants = scorer_->requirements(nullptr);
+  if (!weighs() || (wants.prefill && !wants.probe && !wants.decoding)) return {};
+  return recipe_error(
+      called, line,
+      "the filter \"repeats\" needs a scorer that scores while a text is prefilled, "
+      "and only then.");
+}
+
 Filter::Protected Pipeline::protects(const TokenSpan& span) const {
   Filter::Protected kept;
   for (const auto& filter : filters_) {
@@ -294,6 +305,17 @@ Filter::Protected Pipeline::protects(const TokenSpan& span) const {
 std::size_t Pipeline::n_protected(const TokenSpan& span) const {
   const Filter::Protected kept = protects(span);
   return std::min(span.n_tokens, kept.first + kept.last);
+}
+
+bool Pipeline::weighs() const {
+  return std::ranges::any_of(filters_, [](const auto& filter) { return filter->weighs(); });
+}
+
+float Pipeline::weight(std::size_t n_said) const {
+  float weight = 1;
+  for (const auto& filter : filters_)
+    if (filter->weighs()) weight *= filter->weight(n_said);
+  return weight;
 }
 
 void Pipeline::filter(const TokenSpan& span, std::span<float> scores) const {

@@ -78,12 +78,16 @@ class Pipeline {
   bool decides_in_layer() const;
   // The number of tokens at both ends of the span that filters protect.
   std::size_t n_protected(const TokenSpan& span) const;
+  // Whether filters weigh tokens by how often a span says them, and by what.
+  bool weighs() const;
+  float weight(std::size_t n_said) const;
   // Sets the protected ends to kNeverEvict, then applies the filters in the recipe's order.
   void filter(const TokenSpan& span, std::span<float> scores) const;
 
  private:
   Pipeline() = default;
   Result<void> check_protection(std::string_view called, std::size_t line) const;
+  Result<void> check_weights(std::string_view called, std::size_t line) const;
   Result<void> check_reclaim_steps(const JsonNode& recipe, std::string_view called) const;
   Filter::Protected protects(const TokenSpan& span) const;
 

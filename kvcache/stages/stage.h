@@ -234,6 +234,10 @@ class Filter : public Stage {
     std::size_t first = 0, last = 0;  // tokens at the ends of the span; may overlap
   };
   virtual Protected protects(const TokenSpan&) const { return {}; }
+  // What a token's score is multiplied by as soon as a prefill has made it, where n_said >= 1
+  // tokens of the span have its id; asked only of filters that weigh.
+  virtual bool weighs() const { return false; }
+  virtual float weight([[maybe_unused]] std::size_t n_said) const { return 1; }
   // Filters one lane. kNeverEvict and kNotThere entries do not change.
   virtual void apply(const TokenSpan& span, std::span<float> scores) const = 0;
 };

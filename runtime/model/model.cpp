@@ -169,6 +169,7 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill, pass.plan != nullptr
                                                    ? pass.cache.begin_prefill(*pass.plan)
                                                    : pass.cache.begin_prefill(request));
+  prefill.tell_ids(pass.ids);
   const std::vector<std::int32_t> positions = positions_from(n_before, n);
   Run run{.ids = pass.ids,
           .positions = positions,

@@ -454,6 +454,7 @@ Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptio
                                                              .kind = options.kind,
                                                              .goes_on = options.goes_on,
                                                              .finest = options.finest}));
+  if (!options.ids.empty()) reading.tell_ids(options.ids);
   const std::size_t begin = cache_->n_tokens();
   scores.clear();
   for (const LayerShape& layer : shape_.layers)

@@ -60,7 +60,8 @@ class CacheDriver {
     bool goes_on = false;              // as PrefillRequest's
     std::uint8_t finest = kTierExact;  // likewise
     std::size_t chunk = 128;
-    int stop_after_layer = -1;  // drops the reading after that many layers; -1: commits
+    int stop_after_layer = -1;           // drops the reading after that many layers; -1: commits
+    std::vector<std::int32_t> ids = {};  // of the n tokens; empty: not told
   };
   // Reads n tokens; each chunk's attention is compared with plain loops over what the lanes show.
   Result<CompactionReport> read(std::size_t n_tokens, const ReadOptions& options);
