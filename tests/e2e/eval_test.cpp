@@ -80,6 +80,7 @@ TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_
     EXPECT_EQ(all[i]["n"], 4);
     EXPECT_EQ(all[i]["items"], 2);
     int n_right = 0;
+    double likely = 0;
     for (std::size_t j = 0; j < 4; ++j) {
       const Json& answer = answers[4 * i + j];
       EXPECT_EQ(answer["recipe"], all[i]["recipe"]);
@@ -87,8 +88,11 @@ TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_
       EXPECT_EQ(answer["item"], std::to_string(j / 2));
       EXPECT_EQ(answer["value"], j % 2 == 0 ? "Corwin" : "the");
       n_right += answer["right"].get<bool>() ? 1 : 0;
+      EXPECT_LT(answer["log_probability"], 0);
+      likely += answer["log_probability"].get<double>() / 4;
     }
     EXPECT_EQ(all[i]["recall"], n_right / 4.0);
+    EXPECT_NEAR(all[i]["log_probability"].get<double>(), likely, 1e-9);
     EXPECT_EQ(all[i]["tokens"], all[0]["tokens"]);
     EXPECT_GT(all[i]["read_ms"], 0);
     EXPECT_GT(all[i]["answer_ms"], 0);

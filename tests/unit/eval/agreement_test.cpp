@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -214,6 +215,28 @@ TEST(PackedText, an_answer_ends_where_its_limits_say) {
   value_of(text.answer(
       question, {.n_tokens_max = 12, .enough = [&](std::string_view) { return ++n_looked == 3; }}));
   EXPECT_EQ(n_looked, 3u);
+}
+
+TEST(PackedText, an_expected_answer_has_the_probability_of_its_tokens) {
+  const Ids ids = text_ids(200), question = beginnings(held_out_notes(), 1)[0];
+  PackedText text =
+      value_of(PackedText::read(shared_engine(), recipe("full"), {.ids = ids, .n_after = 60}, {}));
+  const std::string said = value_of(text.answer(question, {.n_tokens_max = 1}));
+  double all = 0, most = -1000;
+  std::int32_t likeliest = 0;
+  for (std::int32_t id = 0; id < 64; ++id) {
+    const double one = value_of(text.log_probability(question, Ids{id}));
+    all += std::exp(one);
+    if (one > most) likeliest = id;
+    most = std::max(most, one);
+  }
+  EXPECT_LE(all, 1 + 1e-6);
+  const double first = value_of(text.log_probability(question, Ids{likeliest}));
+  Ids behind = question;
+  behind.push_back(likeliest);
+  EXPECT_NEAR(value_of(text.log_probability(question, Ids{likeliest, 5})),
+              first + value_of(text.log_probability(behind, Ids{5})), 1e-9);
+  EXPECT_EQ(value_of(text.answer(question, {.n_tokens_max = 1})), said);
 }
 
 TEST(PackedText, too_long_a_text_no_question_and_a_stop_are_errors) {
