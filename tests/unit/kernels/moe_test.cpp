@@ -115,7 +115,8 @@ class EveryMixture : public test::OnEveryBackend {
                           .chosen = chosen},
                          is_apart ? read.data() : x.data(), n);
   }
-  // x, unless the sum is elsewhere, + 0.5 · Σ weight · down(activation(gate n, up n)) of one token, by single operations.
+  // x, unless the sum is elsewhere, + 0.5 · Σ weight · down(activation(gate n, up n)) of one token,
+  // by single operations.
   std::vector<float> plainly(const float* x) {
     std::vector<float> n(kWidth), routed(kExperts), out(kWidth);
     if (router_gain_.empty()) out.assign(x, x + kWidth);
