@@ -1,7 +1,7 @@
 // Demotes what the text says again and again: commas, common words. What it says often it says
 // elsewhere too, and a model can mostly do without; a name or a number that it says once is
 // nowhere else.
-//   params  power   0: none is demoted (0.5)
+//   params  power   0: none is demoted (0.3)
 //   formula score / n^power, where n tokens of the span have the token's id
 //   needs   scores of a prefill, where the ids are known; pooled, if at all, afterwards
 //   source  ours (docs/benchmarks/2026-11-recipes.md has what it gains)
@@ -14,7 +14,7 @@ namespace {
 class RepeatsFilter final : public Filter {
  public:
   Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(power_, params.number("power", {.fallback = 0.5, .min = 0, .max = 4}));
+    SATCHEL_TRY_ASSIGN(power_, params.number("power", {.fallback = 0.3, .min = 0, .max = 4}));
     return {};
   }
   bool weighs() const override { return true; }
@@ -24,7 +24,7 @@ class RepeatsFilter final : public Filter {
   void apply(const TokenSpan&, std::span<float>) const override {}
 
  private:
-  double power_ = 0.5;
+  double power_ = 0.3;
 };
 }  // namespace
 
