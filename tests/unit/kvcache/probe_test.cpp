@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cache_driver.h"
+#include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -20,10 +21,11 @@ void score_plainly(CacheDriver& driver, std::size_t first, Scores& scores) {
   for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
     const std::size_t layer = lane / 2, head = lane % 2;
     const LayerShape& shape = driver.shape().layers[layer];
+    const std::size_t tail = begin - driver.cache().state().lanes[lane].n_tail();
     DecodedLane seen;
     for (const auto& [position, token] : driver.decode(layer, head)) {
       const auto at = static_cast<std::size_t>(position);
-      if (at < kSinkTokens || (at >= first && at < first + kPiece) || at + kTailTokens >= begin)
+      if (at < kSinkTokens || (at >= first && at < first + kPiece) || at >= tail)
         seen.emplace(position, token);
     }
     for (std::size_t i = begin; i < begin + n; ++i) {

@@ -25,7 +25,7 @@ std::string recipe_with_repeats(const std::string& name, std::string_view trigge
 
 CacheDriver driver_of(const std::string& recipe) {
   CacheDriver driver({.recipe = recipe,
-                      .varies = "satchel",
+                      .varies = "kvzap",
                       .keep = 0.25,
                       .n_layers = 2,
                       .n_heads = 4,
@@ -52,7 +52,7 @@ std::size_t n_repeats_kept(CacheDriver& driver) {
 }
 
 TEST(Repeats, what_is_said_again_goes_first) {
-  CacheDriver plain = driver_of("satchel"), weighed = driver_of(recipe_with_repeats("satchel"));
+  CacheDriver plain = driver_of("kvzap"), weighed = driver_of(recipe_with_repeats("kvzap"));
   ASSERT_TRUE(plain.read(kText).ok());
   ASSERT_TRUE(weighed.read(kText, {.ids = ids_with_repeats()}).ok());
   EXPECT_EQ(plain.cache().stats().n_kept, weighed.cache().stats().n_kept);
@@ -61,22 +61,22 @@ TEST(Repeats, what_is_said_again_goes_first) {
 }
 
 TEST(Repeats, without_ids_or_repeats_nothing_changes) {
-  CacheDriver plain = driver_of("satchel");
+  CacheDriver plain = driver_of("kvzap");
   ASSERT_TRUE(plain.read(kText).ok());
   std::vector<std::int32_t> all_differ(kText);
   for (std::size_t t = 0; t < kText; ++t) all_differ[t] = static_cast<std::int32_t>(t);
   for (const std::vector<std::int32_t>& ids : {std::vector<std::int32_t>{}, all_differ}) {
-    CacheDriver weighed = driver_of(recipe_with_repeats("satchel"));
+    CacheDriver weighed = driver_of(recipe_with_repeats("kvzap"));
     ASSERT_TRUE(weighed.read(kText, {.ids = ids}).ok());
     EXPECT_EQ(weighed.all_kept(), plain.all_kept());
   }
 }
 
 TEST(Repeats, count_for_a_text_that_waits_and_for_every_chunk_alike) {
-  CacheDriver at_once = driver_of(recipe_with_repeats("satchel"));
+  CacheDriver at_once = driver_of(recipe_with_repeats("kvzap"));
   ASSERT_TRUE(at_once.read(kText, {.ids = ids_with_repeats()}).ok());
   for (const std::size_t chunk : {kText, std::size_t{77}}) {
-    CacheDriver later = driver_of(recipe_with_repeats("satchel", "end_of_turn"));
+    CacheDriver later = driver_of(recipe_with_repeats("kvzap", "end_of_turn"));
     ASSERT_TRUE(later.read(kText, {.chunk = chunk, .ids = ids_with_repeats()}).ok());
     ASSERT_TRUE(later.cache().compactor().end_turn().ok());
     EXPECT_EQ(later.all_kept(), at_once.all_kept());
