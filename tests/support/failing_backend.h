@@ -44,6 +44,7 @@ class FailingBackend final : public kernels::Backend {
   std::string_view name() const override { return name_; }
   std::string device() const override { return inner_->device(); }
   kernels::AvailableMemory available_memory() const override { return inner_->available_memory(); }
+  std::size_t head_dim_max() const override { return inner_->head_dim_max(); }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
       return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};
