@@ -32,11 +32,15 @@ class Llama:
         return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
 
     @torch.no_grad()
-    def logits(self, ids, see=None) -> torch.Tensor:  # [tokens, vocabulary]
-        """see(layer, queries before RoPE [tokens, heads, head_dim], keys as kept [kv_heads, tokens, head_dim])"""
+    def logits(self, ids, see=None, hidden=None) -> torch.Tensor:  # [tokens, vocabulary]
+        """hidden [tokens, tokens]: true where a query, by row, does not see a key before it.
+
+        see(layer, queries before RoPE [tokens, heads, head_dim], keys as kept [kv_heads, tokens, head_dim])"""
         n, w = len(ids), self.w
         x = w["token_embd.weight"][torch.tensor(ids)]
         mask = torch.full((n, n), float("-inf")).triu(1)
+        if hidden is not None:
+            mask = mask.masked_fill(hidden, float("-inf"))
         for i in range(self.layers):
             at = f"blk.{i}."
             y = self.norm(x, w[at + "attn_norm.weight"])

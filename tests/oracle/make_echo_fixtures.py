@@ -10,8 +10,9 @@ by turning them again.
             L[t] = log of the sum of exp over all that t sees when it is read
     band    the same, but t sees only t and t + 1 of its block, and no first tokens
     kvzip   the text is followed by an instruction and a piece of itself again; for each token of the piece in the text the most
-            that any token behind the text gives it, where what they see is the first 4 tokens, the piece, and what has been said
-            behind the text so far (arXiv:2505.23416 section 3)
+            that any token behind the text gives it, where what they see is the first 4 tokens, the piece, the newest
+            tokens of the text, which lie exact in its tail, and what has been said behind it so far (arXiv:2505.23416 section 3,
+            where they see all); of this short text the tail is all but the first 4
 
 A text of n tokens is cut into as few blocks as `most` tokens in each allow, all alike but for the last.
 
@@ -27,7 +28,7 @@ from bundled import MODEL, ROOT
 from llama_torch import Llama
 from make_model_fixtures import prompt, tokenizer
 
-N_TOKENS, N_FIRST, N_HOOK = 160, 4, 8
+N_TOKENS, N_FIRST, N_HOOK, N_NEWEST = 160, 4, 8, 156
 WHOLE = 2048
 
 
@@ -48,9 +49,9 @@ class Reading:
         return torch.logsumexp(self.logits(0, n).masked_fill(future, float("-inf")), -1)  # [heads, n]
 
 
-def read(model: Llama, ids) -> list[Reading]:
+def read(model: Llama, ids, hidden=None) -> list[Reading]:
     layers = []
-    model.logits(ids, lambda _, queries, keys: layers.append(Reading(model, queries, keys)))
+    model.logits(ids, lambda _, queries, keys: layers.append(Reading(model, queries, keys)), hidden)
     return layers
 
 
@@ -92,14 +93,16 @@ def kvzip(model: Llama, ids: list[int], piece: int):
             said = [*words("\n\nRepeat the part of the previous context exactly, starting with"), *ids[begin - N_HOOK:begin],
                     *words("\n\n")]
         text = [*ids, *said, *again]
-        stretch = torch.arange(len(text))
-        stretch = (stretch >= begin) & (stretch < begin + len(again))
-        first = torch.arange(len(text)) < N_FIRST
-        own = torch.arange(len(text))[None] <= torch.arange(n, len(text))[:, None]
-        own &= torch.arange(len(text)) >= n
+        j = torch.arange(len(text))
+        stretch = (j >= begin) & (j < begin + len(again))
+        newest = (j >= n - N_NEWEST) & (j < n)
+        own = (j[None] <= torch.arange(n, len(text))[:, None]) & (j >= n)
+        unseen = ~((j < N_FIRST) | stretch | newest | own)  # by the tokens behind the text
+        hidden = torch.zeros(len(text), len(text), dtype=torch.bool)
+        hidden[n:] = unseen
         scores = []
-        for layer in read(model, text):
-            z = layer.logits(n, len(text)).masked_fill(~(first | stretch | own), float("-inf"))
+        for layer in read(model, text, hidden):
+            z = layer.logits(n, len(text)).masked_fill(unseen, float("-inf"))
             scores.append(of_lanes(model, torch.softmax(z, -1).amax(1)[:, stretch]))
         lanes.append(torch.cat(scores))
     return torch.cat(lanes, 1)
