@@ -31,11 +31,14 @@ class EveryLogSum : public test::OnEveryBackend {
     const LogSumExpArgs args{.lane = lane, .lse = want.data()};
     ASSERT_TRUE(reference().logsumexp({&args, 1}).ok());
     const std::vector<float> got = sums(lane, before);
+    // A logit of a longer head adds up more rounded products.
+    const float of_logit = lane.head_dim <= 256 ? 2e-6f : 4e-6f;
     for (std::size_t i = 0; i < got.size(); ++i) {
       if (want[i] == kNothing)
         ASSERT_EQ(got[i], kNothing) << i;
       else
-        ASSERT_NEAR(got[i], want[i], test::limit_on(GetParam(), 2e-6f + 1e-6f * std::abs(want[i])))
+        ASSERT_NEAR(got[i], want[i],
+                    test::limit_on(GetParam(), of_logit + 1e-6f * std::abs(want[i])))
             << i;
     }
   }
