@@ -1,7 +1,6 @@
 #include "app/eval/measure/agreement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <string>
 
@@ -13,13 +12,6 @@
 
 namespace satchel::eval {
 namespace {
-
-double nll(std::span<const float> logits, std::int32_t id) {
-  double top = -INFINITY, sum = 0;
-  for (const float x : logits) top = std::max(top, double{x});
-  for (const float x : logits) sum += std::exp(double{x} - top);
-  return top + std::log(sum) - double{logits[static_cast<std::size_t>(id)]};
-}
 
 Result<void> check(const runtime::Engine& engine, const ScoredText& text) {
   if (text.n_prompt == 0 || text.n_prompt >= text.ids.size())

@@ -1,7 +1,6 @@
 #include "app/eval/measure/packed_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "kernels/base/assert.h"
@@ -9,16 +8,6 @@
 #include "runtime/model/model.h"
 
 namespace satchel::eval {
-namespace {
-
-double log_softmax_at(std::span<const float> logits, std::int32_t id) {
-  const auto most = static_cast<double>(std::ranges::max(logits));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return static_cast<double>(logits[static_cast<std::size_t>(id)]) - most - std::log(sum);
-}
-
-}  // namespace
 
 Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                     const PackedTextRequest& request, std::stop_token stop) {
@@ -84,10 +73,10 @@ Result<double> PackedText::log_probability(std::span<const std::int32_t> questio
                                            std::span<const std::int32_t> expected) {
   SATCHEL_ASSERT(!expected.empty());
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, ask(question));
-  double sum = log_softmax_at(logits_, expected[0]);
+  double sum = -nll(logits_, expected[0]);
   for (std::size_t i = 1; i < expected.size(); ++i) {
     SATCHEL_TRY(step(*copy, expected[i - 1]));
-    sum += log_softmax_at(logits_, expected[i]);
+    sum -= nll(logits_, expected[i]);
   }
   return sum;
 }

@@ -1,5 +1,7 @@
 #include "app/eval/measure/passes.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -50,6 +52,13 @@ Result<void> pack_document(runtime::Engine& engine, kvcache::Cache& cache,
                                                  .stop = std::move(stop),
                                                  .progress = silent}));
   return {};
+}
+
+double nll(std::span<const float> logits, std::int32_t id) {
+  double top = -INFINITY, sum = 0;
+  for (const float x : logits) top = std::max(top, double{x});
+  for (const float x : logits) sum += std::exp(double{x} - top);
+  return top + std::log(sum) - double{logits[static_cast<std::size_t>(id)]};
 }
 
 Error stopped() {

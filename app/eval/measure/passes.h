@@ -34,6 +34,9 @@ enum class TextForm { raw, chat };
 Result<void> pack_document(runtime::Engine& engine, kvcache::Cache& cache,
                            std::span<const std::int32_t> ids, TextForm form, std::stop_token stop);
 
+// -ln p of a token, in nats. logits [n_vocabulary]
+double nll(std::span<const float> logits, std::int32_t id);
+
 Error stopped();
 Error context_full(std::size_t n_tokens, std::size_t context);
 
