@@ -5,6 +5,8 @@
 //   params  block      queries that attend back together in echo (2048)
 //           echo_from  lanes whose budget is known to be at least this share of a text use echo
 //                      (1: none)
+//           echo_above … or at least so many times the mean budget, whichever is less (1000): the
+//                      less stays, the more a lane that keeps little has to choose well
 //   later   text from long ago is scored by its keys in all lanes, because its queries are gone
 //   needs   keys before RoPE; CacheShape::head_budgets with KeyImportance, which `satchel profile`
 //           and idle time make
@@ -27,6 +29,8 @@ class KeyImportanceScorer final : public Scorer {
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(block_, params.count("block", {.fallback = 2048u, .min = 64, .max = 8192}));
     SATCHEL_TRY_ASSIGN(echo_from_, params.number("echo_from", {.fallback = 1, .min = 0, .max = 1}));
+    SATCHEL_TRY_ASSIGN(echo_above_,
+                       params.number("echo_above", {.fallback = 1000, .min = 0, .max = 1000}));
     return {};
   }
   ScorerRequirements requirements(const HeadBudgets* known) const override {
@@ -37,10 +41,11 @@ class KeyImportanceScorer final : public Scorer {
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     const bool is_block = seen.block_q != nullptr;
+    const double echo_from = std::min(echo_from_, echo_above_ * seen.keep);
     std::vector<ObservedLane> mine;
     for (const ObservedLane& lane : lanes)
       if (is_block ==
-          (lane.importance.empty() || (echo_from_ < 1 && lane.keep && *lane.keep >= echo_from_)))
+          (lane.importance.empty() || (echo_from_ < 1 && lane.keep && *lane.keep >= echo_from)))
         mine.push_back(lane);
     if (mine.empty()) return {};
     return is_block ? echo_lanes(backend, seen, mine, kernels::AttentionMask::full)
@@ -68,7 +73,7 @@ class KeyImportanceScorer final : public Scorer {
 
  private:
   std::size_t block_ = 2048;
-  double echo_from_ = 1;
+  double echo_from_ = 1, echo_above_ = 1000;
 };
 }  // namespace
 

@@ -107,8 +107,12 @@ TEST(KeyImportanceScorer, scores_lanes_that_keep_much_by_echo_where_that_is_want
     return driver.all_kept();
   };
   const auto by_keys = kept_by("", 77), by_echo = kept_by(R"(, "echo_from": 0)", 77);
-  for (const std::size_t chunk : {kText, std::size_t{77}, std::size_t{13}}) {
-    const auto both = kept_by(R"(, "echo_from": 0.5)", chunk);
+  for (const auto& [params, chunk] : std::initializer_list<std::pair<const char*, std::size_t>>{
+           {R"(, "echo_from": 0.5)", kText},
+           {R"(, "echo_from": 0.5)", 77},
+           {R"(, "echo_from": 0.5)", 13},
+           {R"(, "echo_from": 0.9, "echo_above": 1)", 77}}) {
+    const auto both = kept_by(params, chunk);
     for (const std::size_t lane : {0u, 3u}) {
       EXPECT_EQ(both[lane], by_echo[lane]) << lane;
       EXPECT_NE(both[lane], by_keys[lane]) << lane;
