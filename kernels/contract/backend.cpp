@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/main_memory.h"
@@ -20,14 +21,30 @@ void WeightSource::check() const {
   SATCHEL_ASSERT(row.has_value() && bytes.size() == *row * n_out);
 }
 
-void ShortConvArgs::check() const {
-  SATCHEL_ASSERT(n_taps >= 2);
+namespace {
+
+void check_order(std::span<const StateSequence> sequences) {
   std::size_t n = 0;
   for (const StateSequence& sequence : sequences) {
     SATCHEL_ASSERT(sequence.first_token == n && sequence.n_tokens > 0);
     SATCHEL_ASSERT(sequence.behind != nullptr);
     n += sequence.n_tokens;
   }
+}
+
+}  // namespace
+
+void ShortConvArgs::check() const {
+  SATCHEL_ASSERT(n_taps >= 2);
+  check_order(sequences);
+}
+
+void GatedDeltaArgs::check() const {
+  SATCHEL_ASSERT(n_taps >= 2 && n_taps <= kDeltaTapsMax);
+  SATCHEL_ASSERT(n_key_heads > 0 && n_value_heads % n_key_heads == 0);
+  SATCHEL_ASSERT(key_dim > 0 && key_dim <= kDeltaDimMax);
+  SATCHEL_ASSERT(value_dim > 0 && value_dim <= kDeltaDimMax);
+  check_order(sequences);
 }
 
 void LaneQueries::check() const {
@@ -57,6 +74,16 @@ Result<void> Backend::scale_first(float* x, float factor, std::size_t n_rows, st
                                   std::size_t n_first) {
   SATCHEL_ASSERT(n_first <= width);
   for (std::size_t r = 0; r < n_rows; ++r) SATCHEL_TRY(scale(x + r * width, factor, n_first));
+  return {};
+}
+
+Result<void> Backend::gate_rows(float* x, const float* gate, std::size_t n_rows,
+                                std::size_t width) {
+  std::vector<float> gates(n_rows);
+  SATCHEL_TRY(
+      download(std::as_writable_bytes(std::span(gates)), reinterpret_cast<const std::byte*>(gate)));
+  for (std::size_t r = 0; r < n_rows; ++r)
+    SATCHEL_TRY(scale(x + r * width, 1 / (1 + std::exp(-gates[r])), width));
   return {};
 }
 

@@ -154,6 +154,52 @@ struct ShortConvArgs {
   void check() const;  // asserts what is required above
 };
 
+// Gated delta rule (Gated DeltaNet) behind a short convolution, causal. The convolution is of each
+// channel by itself: x[t, c] = silu(Σ_j taps[c, j] · rows[t - (n_taps - 1) + j, c]). Its channels
+// are q, k of every key head, then v of every value head. Queries and keys are divided by their
+// length, sqrt(Σ x² + kLengthEpsilon). A value head h carries a matrix S [key_dim, value_dim]:
+//   S = exp(rate[h] · softplus(decay[t, h] + decay_bias[h])) · S
+//   S = S + k ⊗ (sigmoid(strength[t, h]) · (v - kᵀS))
+//   out[t, h] = rms_norm(qᵀS / sqrt(key_dim)) · gain · silu(gate[t, h])
+//   state  [n_taps - 1, n_channels()]: rows of the newest tokens, the oldest first; then S of every
+//          value head. It stands before the sequence's first token
+//   source arXiv:2412.06464 (Gated DeltaNet); transformers' models/qwen3_5 and models/qwen3_next
+struct GatedDeltaArgs {
+  // The key head of a value head h.
+  enum class KeyHeads {
+    tiled,    // h % n_key_heads
+    grouped,  // h / (n_value_heads / n_key_heads)
+  };
+  const float* rows = nullptr;  // [n_tokens, n_channels()]
+  const float* taps = nullptr;  // [n_channels(), n_taps]
+  std::size_t n_taps = 0;       // 2 … kDeltaTapsMax
+  std::size_t n_key_heads = 0, n_value_heads = 0, key_dim = 0, value_dim = 0;
+  KeyHeads key_heads = KeyHeads::tiled;
+  const float *decay = nullptr, *strength = nullptr;   // [n_tokens, n_value_heads]
+  const float *rate = nullptr, *decay_bias = nullptr;  // [n_value_heads]; rate below 0
+  const float* gate = nullptr;                         // [n_tokens, n_value_heads, value_dim]
+  const float* gain = nullptr;                         // [value_dim]
+  float epsilon = 0;                                   // of rms_norm
+  std::span<const StateSequence> sequences;            // in order, together the whole batch
+  float* convolved = nullptr;                          // work [n_tokens, n_channels()]
+  float* out = nullptr;                                // [n_tokens, n_value_heads, value_dim]
+
+  std::size_t n_tokens() const {
+    return sequences.empty() ? 0 : sequences.back().first_token + sequences.back().n_tokens;
+  }
+  std::size_t n_channels() const { return 2 * n_key_heads * key_dim + n_value_heads * value_dim; }
+  std::size_t key_head(std::size_t value_head) const {
+    return key_heads == KeyHeads::tiled ? value_head % n_key_heads
+                                        : value_head / (n_value_heads / n_key_heads);
+  }
+  std::size_t tail_values() const { return (n_taps - 1) * n_channels(); }
+  std::size_t state_values() const { return tail_values() + n_value_heads * key_dim * value_dim; }
+  void check() const;  // asserts what is required above
+};
+inline constexpr float kLengthEpsilon = 1e-6f;
+// The longest heads that it takes, of keys and of values, and the most taps.
+inline constexpr std::size_t kDeltaDimMax = 256, kDeltaTapsMax = 16;
+
 // The attention mask: which keys a query at position p attends to.
 enum class AttentionMask {
   causal,  // causal: positions <= p
@@ -303,7 +349,8 @@ AvailableMemory available_main_memory();
 //   gelu_tanh     GELU of g in its tanh form, times u
 //   clamped_silu  g / (1 + exp(-kClampedSlope · g)) · (u + 1), with g at most kClampedMost and u
 //                 within ±kClampedMost (gpt-oss)
-enum class Activation { silu, gelu_tanh, clamped_silu };
+//   sigmoid       u / (1 + exp(-g)); of glu() alone, not of a feed_forward()
+enum class Activation { silu, gelu_tanh, clamped_silu, sigmoid };
 inline constexpr float kClampedMost = 7, kClampedSlope = 1.702f;
 
 // The error of argmax() and top_k() if logit `index` is NaN.
@@ -367,8 +414,13 @@ class Backend {
   virtual Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                                    std::size_t n_first);
 
-  // States are written last, and only `behind`.
+  // x[r, i] *= 1 / (1 + exp(-gate[r])), r < n_rows, i < width
+  virtual Result<void> gate_rows(float* x, const float* gate, std::size_t n_rows,
+                                 std::size_t width);
+
+  // Layers with a state. States are written last, and only `behind`.
   virtual Result<void> short_conv(const ShortConvArgs& args) = 0;
+  virtual Result<void> gated_delta(const GatedDeltaArgs& args) = 0;
 
   // Fused operations. The default implementation defines the result; a backend overrides one that
   // it can do in a single pass.

@@ -123,19 +123,45 @@ Result<std::int32_t> use_lane(Backend& backend) {
   return 0;
 }
 
-// A step that comes again: a norm, products, an activation, a convolution, an answer. The last
-// times it is a graph.
+// Of a layer of one head, whose state follows the output in memory. All but the state is read from
+// `from`, which has 128 values.
+Result<void> use_delta(Backend& backend, const float* from, float* out) {
+  constexpr std::size_t kDim = 4;
+  float* const state = out + kDim;
+  const StateSequence one{.n_tokens = 1, .before = state, .behind = state};
+  GatedDeltaArgs args{.rows = from,
+                      .taps = from + 16,
+                      .n_taps = 2,
+                      .n_key_heads = 1,
+                      .n_value_heads = 1,
+                      .key_dim = kDim,
+                      .value_dim = kDim,
+                      .decay = from + 40,
+                      .strength = from + 41,
+                      .rate = from + 42,
+                      .decay_bias = from + 43,
+                      .gate = from + 44,
+                      .gain = from + 48,
+                      .epsilon = 1e-5f,
+                      .sequences = {&one, 1},
+                      .out = out};
+  args.convolved = state + args.state_values();
+  return backend.gated_delta(args);
+}
+
+// A step that comes again: a norm, products, an activation, layers with a state, an answer. The
+// last times it is a graph.
 Result<std::int32_t> use_steps(Backend& backend) {
   constexpr std::size_t kWidth = 32;
   const test::WeightFile file = test::random_weight(WeightType::q8_0, kWidth, kWidth, 3);
   SATCHEL_TRY_ASSIGN(const auto weight, backend.load_weight(file.source()));
-  SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(9 * kWidth * sizeof(float)));
+  SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(12 * kWidth * sizeof(float)));
   float *x = floats(memory), *out = x + kWidth, *gain = out + kWidth, *rows = gain + kWidth,
-        *taps = rows + 3 * kWidth, *state = taps + 2 * kWidth;
+        *taps = rows + 3 * kWidth, *state = taps + 2 * kWidth, *of_delta = state + kWidth;
   const StateSequence one{.n_tokens = 1, .before = state, .behind = state};
   std::int32_t largest = 0;
   for (int step = 0; step < 3; ++step) {
-    const auto values = test::random_values(9 * kWidth, 5);
+    const auto values = test::random_values(12 * kWidth, 5);
     SATCHEL_TRY(backend.upload(memory.data(), std::as_bytes(std::span(values))));
     for (int layer = 0; layer < 2; ++layer) {
       SATCHEL_TRY(backend.rms_norm(x, gain, 1, kWidth, 1e-5f, x));
@@ -148,6 +174,8 @@ Result<std::int32_t> use_steps(Backend& backend) {
                                       .sequences = {&one, 1},
                                       .out = out}));
       SATCHEL_TRY(backend.add(x, out, kWidth));
+      SATCHEL_TRY(use_delta(backend, rows, of_delta));
+      SATCHEL_TRY(backend.add(x, of_delta, 4));
     }
     SATCHEL_TRY_ASSIGN(largest, backend.argmax(x, kWidth));
   }

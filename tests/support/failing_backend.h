@@ -104,6 +104,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->short_conv(args);
   }
+  Result<void> gated_delta(const kernels::GatedDeltaArgs& args) override {
+    SATCHEL_TRY(count());
+    return inner_->gated_delta(args);
+  }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
     if (fails_tables_) return lost();

@@ -169,6 +169,9 @@ class FarBackend final : public kernels::Backend {
   Result<void> short_conv(const kernels::ShortConvArgs& args) override {
     return open([&] { return inner_->short_conv(args); });
   }
+  Result<void> gated_delta(const kernels::GatedDeltaArgs& args) override {
+    return open([&] { return inner_->gated_delta(args); });
+  }
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override {
     return open([&] { return inner_->scale_first(x, factor, n_rows, width, n_first); });

@@ -225,6 +225,7 @@ class StagedBackend final : public Backend {
     });
   }
   Result<void> short_conv(const ShortConvArgs& args) override;
+  Result<void> gated_delta(const GatedDeltaArgs& args) override;
 
   Result<void> store(std::span<const StoreArgs> items) override;
   Result<void> select(std::span<const SelectArgs> items) override;
@@ -443,6 +444,19 @@ Result<void> StagedBackend::attend(const AttendArgs& args) {
   return stage.back();
 }
 
+// Of states with so many values.
+Result<std::vector<StateSequence>> stage_states(Stage& stage, std::span<const StateSequence> here,
+                                                std::size_t n_values) {
+  std::vector<StateSequence> sequences(here.begin(), here.end());
+  for (StateSequence& sequence : sequences) {
+    const bool in_place = sequence.before == sequence.behind;
+    SATCHEL_TRY_ASSIGN(sequence.before, stage.in(sequence.before, n_values));
+    SATCHEL_TRY_ASSIGN(sequence.behind, stage.both(sequence.behind, n_values));
+    if (in_place) sequence.before = sequence.behind;
+  }
+  return sequences;
+}
+
 Result<void> StagedBackend::short_conv(const ShortConvArgs& args) {
   Stage stage(*inner_);
   ShortConvArgs there = args;
@@ -450,15 +464,31 @@ Result<void> StagedBackend::short_conv(const ShortConvArgs& args) {
   SATCHEL_TRY_ASSIGN(there.rows, stage.in(args.rows, 3 * n));
   SATCHEL_TRY_ASSIGN(there.taps, stage.in(args.taps, args.width * args.n_taps));
   SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n));
-  std::vector<StateSequence> sequences(args.sequences.begin(), args.sequences.end());
-  for (StateSequence& sequence : sequences) {
-    const bool in_place = sequence.before == sequence.behind;
-    SATCHEL_TRY_ASSIGN(sequence.before, stage.in(sequence.before, args.state_values()));
-    SATCHEL_TRY_ASSIGN(sequence.behind, stage.both(sequence.behind, args.state_values()));
-    if (in_place) sequence.before = sequence.behind;
-  }
+  SATCHEL_TRY_ASSIGN(const auto sequences,
+                     stage_states(stage, args.sequences, args.state_values()));
   there.sequences = sequences;
   SATCHEL_TRY(inner_->short_conv(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::gated_delta(const GatedDeltaArgs& args) {
+  Stage stage(*inner_);
+  GatedDeltaArgs there = args;
+  const std::size_t n = args.n_tokens(), n_heads = args.n_value_heads;
+  SATCHEL_TRY_ASSIGN(there.rows, stage.in(args.rows, n * args.n_channels()));
+  SATCHEL_TRY_ASSIGN(there.taps, stage.in(args.taps, args.n_channels() * args.n_taps));
+  SATCHEL_TRY_ASSIGN(there.decay, stage.in(args.decay, n * n_heads));
+  SATCHEL_TRY_ASSIGN(there.strength, stage.in(args.strength, n * n_heads));
+  SATCHEL_TRY_ASSIGN(there.rate, stage.in(args.rate, n_heads));
+  SATCHEL_TRY_ASSIGN(there.decay_bias, stage.in(args.decay_bias, n_heads));
+  SATCHEL_TRY_ASSIGN(there.gate, stage.in(args.gate, n * n_heads * args.value_dim));
+  SATCHEL_TRY_ASSIGN(there.gain, stage.in(args.gain, args.value_dim));
+  SATCHEL_TRY_ASSIGN(there.convolved, stage.both(args.convolved, n * args.n_channels()));
+  SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n * n_heads * args.value_dim));
+  SATCHEL_TRY_ASSIGN(const auto sequences,
+                     stage_states(stage, args.sequences, args.state_values()));
+  there.sequences = sequences;
+  SATCHEL_TRY(inner_->gated_delta(there));
   return stage.back();
 }
 

@@ -57,6 +57,7 @@ class CpuBackend final : public Backend {
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override;
   Result<void> short_conv(const ShortConvArgs& args) override;
+  Result<void> gated_delta(const GatedDeltaArgs& args) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override;
   Result<void> store(std::span<const StoreArgs> items) override;

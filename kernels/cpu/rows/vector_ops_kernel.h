@@ -7,6 +7,7 @@
 
 #include "kernels/contract/backend.h"
 #include "kernels/cpu/levels/simd_inline.h"
+#include "kernels/cpu/rows/gated_delta_kernel.h"
 #include "kernels/cpu/rows/rope_kernel.h"
 
 namespace satchel::kernels::cpu {
@@ -21,6 +22,9 @@ struct VectorOps {
     float whole[kFloats] = {};
     __builtin_memcpy(whole, at, n * sizeof(float));
     return V::load_float(whole);
+  }
+  SATCHEL_INLINE Float load_up_to(const float* at, std::size_t n) {
+    return n == kFloats ? V::load_float(at) : load_some(at, n);
   }
   SATCHEL_INLINE void store_some(float* at, Float value, std::size_t n) {
     float whole[kFloats];
@@ -109,6 +113,13 @@ struct VectorOps {
     });
   }
 
+  static void glu_sigmoid(float* gate, const float* up, std::size_t n) {
+    map(gate, up, n, gate, [](Float g, Float u) SATCHEL_INLINE_LAMBDA {
+      const Float one = V::broadcast_float(1.0f);
+      return V::div(u, V::add(one, exp(V::sub(V::zero_float(), g))));
+    });
+  }
+
   static void scale(float* x, float factor, std::size_t n) {
     const Float by = V::broadcast_float(factor);
     map(x, x, n, x, [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return V::mul(a, by); });
@@ -184,10 +195,14 @@ struct VectorOps {
 };
 
 template <class V>
+using DeltaOps = GatedDeltaKernel<V, VectorOps<V>>;
+
+template <class V>
 constexpr VectorOpsTable kVectorOpsTable = {.rms_norm = VectorOps<V>::rms_norm,
                                             .glu_silu = VectorOps<V>::glu_silu,
                                             .glu_gelu = VectorOps<V>::glu_gelu,
                                             .glu_clamped = VectorOps<V>::glu_clamped,
+                                            .glu_sigmoid = VectorOps<V>::glu_sigmoid,
                                             .add = VectorOps<V>::add,
                                             .scale = VectorOps<V>::scale,
                                             .soft_cap = VectorOps<V>::soft_cap,
@@ -198,6 +213,8 @@ constexpr VectorOpsTable kVectorOpsTable = {.rms_norm = VectorOps<V>::rms_norm,
                                             .sum = VectorOps<V>::sum,
                                             .rotation = RopeKernel<V>::rotation,
                                             .rope = RopeKernel<V>::run,
+                                            .conv_silu = DeltaOps<V>::conv_silu,
+                                            .delta_rule = DeltaOps<V>::delta_rule,
                                             .find_above = VectorOps<V>::find_above};
 
 }  // namespace

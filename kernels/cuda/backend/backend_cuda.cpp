@@ -23,6 +23,12 @@
 namespace satchel::kernels::cuda {
 namespace {
 
+std::size_t longest(std::span<const StateSequence> sequences) {
+  std::size_t n_tokens = 0;
+  for (const StateSequence& sequence : sequences) n_tokens = std::max(n_tokens, sequence.n_tokens);
+  return n_tokens;
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages)
@@ -125,11 +131,13 @@ class CudaBackend final : public Backend {
 
   Result<void> short_conv(const ShortConvArgs& args) override {
     args.check();
-    std::size_t n_tokens_max = 0;
-    for (const StateSequence& sequence : args.sequences)
-      n_tokens_max = std::max(n_tokens_max, sequence.n_tokens);
     SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(args.sequences));
-    return check(cuda::short_conv(queue(), args, there, n_tokens_max));
+    return check(cuda::short_conv(queue(), args, there, longest(args.sequences)));
+  }
+  Result<void> gated_delta(const GatedDeltaArgs& args) override {
+    args.check();
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(args.sequences));
+    return check(cuda::gated_delta(queue(), args, there, longest(args.sequences)));
   }
 
   Result<void> store(std::span<const StoreArgs> items) override {

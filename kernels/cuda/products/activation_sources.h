@@ -90,6 +90,7 @@ cudaError_t with_source(const Activations& from, const Call& call) {
   if (from.activation == Activation::silu) return call(SourceType<Glu<Activation::silu>>());
   if (from.activation == Activation::clamped_silu)
     return call(SourceType<Glu<Activation::clamped_silu>>());
+  if (from.activation == Activation::sigmoid) return cudaErrorInvalidValue;
   return call(SourceType<Glu<Activation::gelu_tanh>>());
 }
 

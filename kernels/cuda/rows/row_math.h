@@ -35,6 +35,7 @@ __device__ __forceinline__ float gated(float x, float u) {
     return g / (1.0f + expf(-kClampedSlope * g)) *
            ((at_most < -kClampedMost ? -kClampedMost : at_most) + 1.0f);
   }
+  if (kActivation == Activation::sigmoid) return u / (1.0f + expf(-x));
   return x / (1.0f + expf(-2.0f * kRootOf2OverPi * (x + 0.044715f * x * x * x))) * u;
 }
 

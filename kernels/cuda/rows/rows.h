@@ -26,5 +26,7 @@ cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows
 // sequences: args.sequences in device memory; n_tokens_max: of the longest of them
 cudaError_t short_conv(Queue& queue, const ShortConvArgs& args, const StateSequence* sequences,
                        std::size_t n_tokens_max);
+cudaError_t gated_delta(Queue& queue, const GatedDeltaArgs& args, const StateSequence* sequences,
+                        std::size_t n_tokens_max);
 
 }  // namespace satchel::kernels::cuda

@@ -47,7 +47,7 @@ TEST_P(EveryNorm, rms_norm_of_zeros_is_zero_and_of_large_values_finite) {
 }
 
 constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh,
-                                       Activation::clamped_silu};
+                                       Activation::clamped_silu, Activation::sigmoid};
 
 TEST_P(EveryNorm, gated_units_are_the_references_over_the_whole_range) {
   for (const Activation activation : kActivations)
@@ -130,6 +130,12 @@ TEST(Reference, normalises_and_gates_as_written_by_hand) {
   EXPECT_FLOAT_EQ(clamped[0], 3 / (1 + std::exp(-1.702f)));
   EXPECT_FLOAT_EQ(clamped[1], 7 / (1 + std::exp(-7 * 1.702f)) * -6);
   EXPECT_NEAR(clamped[2], -9 / (1 + std::exp(9 * 1.702f)) * 8, 1e-10f);
+  float sigmoid[] = {0, 2, -2};
+  ASSERT_TRUE(backend->glu(Activation::sigmoid, sigmoid, up, 3).ok());
+  for (std::size_t i = 0; i < 3; ++i) {
+    const float gates[] = {0.5f, 0.88079708f, 0.11920292f};
+    EXPECT_FLOAT_EQ(sigmoid[i], gates[i] * up[i]);
+  }
 }
 
 }  // namespace
