@@ -141,9 +141,16 @@ const TurnFormat* recognised_format(std::string_view jinja) {
 }
 
 bool trims_content(std::string_view jinja) {
-  constexpr std::array<std::string_view, 8> kSigns = {
-      "content'] | trim", "content']|trim",  "content\"] | trim", "content\"]|trim",
-      "content | trim",   "content.strip()", "content'].strip()", "content\"].strip()"};
+  constexpr std::array<std::string_view, 9> kSigns = {
+      "content'] | trim",
+      "content']|trim",
+      "content\"] | trim",
+      "content\"]|trim",
+      "content | trim",
+      "content.strip()",
+      "content'].strip()",
+      "content\"].strip()",
+      "render_content(message.content, true)|trim"};  // Qwen 3.5
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return has(jinja, sign); });
 }

@@ -46,6 +46,9 @@ constexpr auto kMarks = join("| ?[^", kSpace, R"(\p{L}\p{N}]+)");
 constexpr auto kRest = join(kMarks, R"([\r\n]*|)", kSpaces);
 constexpr auto kLlama3 = join(kContraction, "|", kWord, R"(|\p{N}{1,3})", kRest);
 constexpr auto kQwen2 = join(kContraction, "|", kWord, R"(|\p{N})", kRest);
+// Qwen 3.5: combining marks belong to words.
+constexpr auto kQwen35 = join(kContraction, R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^)",
+                              kSpace, R"(\p{L}\p{M}\p{N}]+[\r\n]*|)", kSpaces);
 constexpr auto kSeedCoder =
     join(kContraction, "|", kWord, R"(|\p{N}| ?[^)", kSpace, R"(\p{L}\p{N}\r\n]+|)", kSpaces);
 // Words that begin anew with a capital letter.
@@ -106,6 +109,7 @@ constexpr Known kKnown[] = {
     {"chatglm-bpe", {kLlama3}},
     {"glm4", {kLlama3}},
     {"qwen2", {kQwen2}},
+    {"qwen35", {kQwen35}},
     {"deepseek-r1-qwen", {kQwen2}},
     {"stablelm2", {kQwen2}},
     {"megrez", {kQwen2}},

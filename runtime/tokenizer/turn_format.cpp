@@ -109,7 +109,7 @@ constexpr TurnFormat kFormats[] = {
      .head = "<|assistant|>",
      .end = "<|end|>",
      .needs = {"<|user|>", "<|assistant|>", "<|end|>"}},
-    // Qwen 3: its template drops earlier turns' thoughts, here they are as they were.
+    // Qwen 3 and 3.5: their templates drop earlier turns' thoughts, here they are as they were.
     chatml("qwen3",
            [](TurnFormat& format) {
              format.head_think = "<think>\n";

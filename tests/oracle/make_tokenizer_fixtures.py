@@ -51,6 +51,7 @@ PRE = {  # as in the models' tokenizer.json
     "refact": digits_then_gpt2(),
     "llama-bpe": split(CASELESS + r"\p{N}{1,3}" + REST),
     "qwen2": split(CASELESS + r"\p{N}" + REST),
+    "qwen35": split(r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + SPACES),
     "deepseek-coder": pre_tokenizers.Sequence([split(r"[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"),
                                               split("[一-龥ࠀ-一가-퟿]+"),
                                               pre_tokenizers.Digits(individual_digits=True)]),

@@ -99,9 +99,9 @@ TEST_P(Words, are_cut_as_the_published_patterns_cut_them) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, Words,
-                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2", "seed-coder",
-                                         "tekken", "gpt-4o", "deepseek-coder", "deepseek-llm",
-                                         "deepseek-v3"),
+                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2", "qwen35",
+                                         "seed-coder", "tekken", "gpt-4o", "deepseek-coder",
+                                         "deepseek-llm", "deepseek-v3"),
                          test_name);
 
 // Files name models; which of them cut alike is the published patterns' word.
