@@ -166,6 +166,10 @@ class FarBackend final : public kernels::Backend {
   Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override {
     return open([&] { return inner_->add_row(x, row, n_rows, width); });
   }
+  Result<void> gate_rows(float* x, const float* gate, std::size_t n_rows,
+                         std::size_t width) override {
+    return open([&] { return inner_->gate_rows(x, gate, n_rows, width); });
+  }
   Result<void> short_conv(const kernels::ShortConvArgs& args) override {
     return open([&] { return inner_->short_conv(args); });
   }

@@ -224,6 +224,12 @@ class StagedBackend final : public Backend {
       return inner_->scale_first(there, factor, n_rows, width, n_first);
     });
   }
+  Result<void> gate_rows(float* x, const float* gate, std::size_t n_rows,
+                         std::size_t width) override {
+    return change(x, n_rows * width, gate, n_rows, [&](float* there, const float* beside) {
+      return inner_->gate_rows(there, beside, n_rows, width);
+    });
+  }
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
 

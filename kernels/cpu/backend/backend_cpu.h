@@ -56,6 +56,8 @@ class CpuBackend final : public Backend {
   Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override;
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override;
+  Result<void> gate_rows(float* x, const float* gate, std::size_t n_rows,
+                         std::size_t width) override;
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
 

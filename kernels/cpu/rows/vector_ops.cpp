@@ -131,6 +131,17 @@ Result<void> CpuBackend::scale_first(float* x, float factor, std::size_t n_rows,
   return {};
 }
 
+Result<void> CpuBackend::gate_rows(float* x, const float* gate, std::size_t n_rows,
+                                   std::size_t width) {
+  const VectorOpsTable& table = context_.kernels.vector_ops;
+  context_.pool.parallel_for(n_rows, rows_of_a_share(width),
+                             [&](std::size_t begin, std::size_t end, std::size_t) {
+                               for (std::size_t r = begin; r < end; ++r)
+                                 table.scale(x + r * width, 1 / (1 + std::exp(-gate[r])), width);
+                             });
+  return {};
+}
+
 // Each hit is a new record; among n values in random order there are about ln n.
 Result<std::int32_t> CpuBackend::argmax(const float* logits, std::size_t n) {
   SATCHEL_ASSERT(n > 0);

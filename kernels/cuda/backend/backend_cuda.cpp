@@ -128,6 +128,10 @@ class CudaBackend final : public Backend {
                            std::size_t n_first) override {
     return check(cuda::scale_first(queue(), x, factor, n_rows, width, n_first));
   }
+  Result<void> gate_rows(float* x, const float* gate, std::size_t n_rows,
+                         std::size_t width) override {
+    return check(cuda::gate_rows(queue(), x, gate, n_rows, width));
+  }
 
   Result<void> short_conv(const ShortConvArgs& args) override {
     args.check();

@@ -54,6 +54,14 @@ struct ScaleFirst {
     return i % width < n_first ? x * factor : x;
   }
 };
+struct GateRows {
+  const float* gate;
+  std::size_t width;
+  friend bool operator==(const GateRows&, const GateRows&) = default;
+  __device__ float operator()(float x, std::size_t i) const {
+    return gated<Activation::sigmoid>(gate[i / width], x);
+  }
+};
 
 template <class Each>
 __global__ void __launch_bounds__(kThreads) change_values(float* x, std::size_t n, Each each) {
@@ -102,6 +110,11 @@ cudaError_t add_row(Queue& queue, float* x, const float* row, std::size_t n_rows
 cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows, std::size_t width,
                         std::size_t n_first) {
   return change(queue, x, n_rows * width, ScaleFirst{factor, width, n_first});
+}
+
+cudaError_t gate_rows(Queue& queue, float* x, const float* gate, std::size_t n_rows,
+                      std::size_t width) {
+  return change(queue, x, n_rows * width, GateRows{gate, width});
 }
 
 }  // namespace satchel::kernels::cuda

@@ -22,6 +22,8 @@ cudaError_t add_row(Queue& queue, float* x, const float* row, std::size_t n_rows
                     std::size_t width);
 cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows, std::size_t width,
                         std::size_t n_first);
+cudaError_t gate_rows(Queue& queue, float* x, const float* gate, std::size_t n_rows,
+                      std::size_t width);
 
 // sequences: args.sequences in device memory; n_tokens_max: of the longest of them
 cudaError_t short_conv(Queue& queue, const ShortConvArgs& args, const StateSequence* sequences,

@@ -178,14 +178,5 @@ TEST(GatedDelta, is_a_correction_of_what_is_known_by_what_is_new) {
   EXPECT_NEAR(text.state.back(), s, 1e-6);
 }
 
-// What experts and heads that are not asked give is taken back row by row.
-TEST_P(EveryGatedDelta, gates_rows_by_one_number_each) {
-  std::vector<float> x = random_values(3 * 5, 1), want = x;
-  const std::vector<float> gate = {0, 3, -40};
-  ASSERT_TRUE(backend().gate_rows(x.data(), gate.data(), 3, 5).ok());
-  for (std::size_t i = 0; i < x.size(); ++i)
-    EXPECT_NEAR(x[i], want[i] / (1 + std::exp(-gate[i / 5])), 1e-6);
-}
-
 }  // namespace
 }  // namespace satchel::kernels

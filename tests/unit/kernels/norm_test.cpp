@@ -46,6 +46,16 @@ TEST_P(EveryNorm, rms_norm_of_zeros_is_zero_and_of_large_values_finite) {
   for (const float value : out) EXPECT_NEAR(value, -2.0f, 1e-5f);
 }
 
+TEST_P(EveryNorm, rows_are_gated_by_one_number_each) {
+  const std::vector<float> x = random_values(300 * 70, 1);
+  std::vector<float> gate = random_values(300, 2), got = x;
+  gate[0] = 0;
+  gate[1] = -40;
+  ASSERT_TRUE(backend().gate_rows(got.data(), gate.data(), 300, 70).ok());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(got[i], x[i] / (1 + std::exp(-gate[i / 70])), 1e-6f * (1 + std::abs(x[i]))) << i;
+}
+
 constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh,
                                        Activation::clamped_silu, Activation::sigmoid};
 
