@@ -131,9 +131,11 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
   state->profiles = options.profiles;
   load_profiles(*state);
+  const std::size_t n_draft_layers = state->model->config().n_draft_layers;
   state->record(
       LogLevel::info,
       "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
+          (n_draft_layers > 0 ? " unused_draft_layers=" + std::to_string(n_draft_layers) : "") +
           " weight_bytes=" + std::to_string(state->model->weights().bytes) +
           " backend=" + std::string(state->backend->name()) +
           (state->gpu_fallback_reason ? " no_gpu=" + state->gpu_fallback_reason->code : ""));

@@ -1,6 +1,37 @@
 #include "runtime/model/block_graph.h"
 
 namespace satchel::runtime {
+namespace {
+
+// Of layers that draft tokens ahead (MTP), as converters name them.
+constexpr const char* kDraftTensors[] = {"attn_norm.weight",
+                                         "post_attention_norm.weight",
+                                         "attn_q.weight",
+                                         "attn_k.weight",
+                                         "attn_v.weight",
+                                         "attn_output.weight",
+                                         "attn_q_norm.weight",
+                                         "attn_k_norm.weight",
+                                         "ffn_gate.weight",
+                                         "ffn_up.weight",
+                                         "ffn_down.weight",
+                                         "ffn_gate_inp.weight",
+                                         "ffn_gate_exps.weight",
+                                         "ffn_up_exps.weight",
+                                         "ffn_down_exps.weight",
+                                         "ffn_gate_up_exps.weight",
+                                         "ffn_gate_inp_shexp.weight",
+                                         "ffn_gate_shexp.weight",
+                                         "ffn_up_shexp.weight",
+                                         "ffn_down_shexp.weight",
+                                         "nextn.eh_proj.weight",
+                                         "nextn.enorm.weight",
+                                         "nextn.hnorm.weight",
+                                         "nextn.embed_tokens.weight",
+                                         "nextn.shared_head_head.weight",
+                                         "nextn.shared_head_norm.weight"};
+
+}  // namespace
 
 BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
                        const BlockStyle& style)
@@ -9,6 +40,7 @@ BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
   for (std::size_t i = 0; i < config.n_layers(); ++i)
     layers_.push_back({.attention = AttentionPart(backend_, config_, style_, i),
                        .convolution = ShortConvPart(backend_, config_, style_, i),
+                       .delta = GatedDeltaPart(backend_, config_, style_, i),
                        .feed_forward = FeedForwardPart(backend_, config_, style_, i),
                        .per_layer = PerLayerPart(backend_, config_, style_, i)});
 }
@@ -19,14 +51,25 @@ std::vector<TensorSpec> BlockGraph::tensors() {
   if (config_.per_layer_width != 0) per_layer_tables_.spec(config_, specs);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     Layer& layer = layers_[i];
-    if (config_.layers[i].is_recurrent())
+    if (config_.layers[i].delta.is_there())
+      layer.delta.spec(specs);
+    else if (config_.layers[i].is_recurrent())
       layer.convolution.spec(specs);
     else
       layer.attention.spec(specs);
     layer.feed_forward.spec(specs);
     if (config_.per_layer_width != 0) layer.per_layer.spec(specs);
   }
+  spec_of_draft_layers(specs);
   return specs;
+}
+
+// They are known and passed over.
+void BlockGraph::spec_of_draft_layers(std::vector<TensorSpec>& specs) const {
+  for (std::size_t i = 0; i < config_.n_draft_layers; ++i)
+    for (const char* name : kDraftTensors)
+      specs.push_back(
+          {.name = "blk." + std::to_string(layers_.size() + i) + "." + name, .is_optional = true});
 }
 
 Result<void> BlockGraph::project(const LayerStep& step, Project what, const float* x) {
@@ -40,7 +83,9 @@ Result<void> BlockGraph::finish(const LayerStep& step, float* x) {
 
 Result<void> BlockGraph::recur(const LayerStep& step,
                                std::span<const kernels::StateSequence> sequences, float* x) {
-  SATCHEL_TRY(layers_[step.layer].convolution.add(step, sequences, x));
+  const Layer& parts = layers_[step.layer];
+  SATCHEL_TRY(layer(step).delta.is_there() ? parts.delta.add(step, sequences, x)
+                                           : parts.convolution.add(step, sequences, x));
   return finish_layer(step, x);
 }
 

@@ -1,7 +1,7 @@
-// BlockGraph: the graph of all architectures whose layers are attention or a gated short
-// convolution, then a gated feed-forward or experts, each with a way around it; a third part gives
-// layers something of each token anew (Gemma 4). What differs between them is a BlockStyle, and
-// numbers in ModelConfig.
+// BlockGraph: the graph of all architectures whose layers are attention, a gated short convolution
+// or Gated DeltaNet, then a gated feed-forward or experts, each with a way around it; a third part
+// gives layers something of each token anew (Gemma 4). What differs between them is a BlockStyle,
+// and numbers in ModelConfig.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,7 @@
 #include "runtime/model/graph.h"
 #include "runtime/model/parts/attention_part.h"
 #include "runtime/model/parts/feed_forward_part.h"
+#include "runtime/model/parts/gated_delta_part.h"
 #include "runtime/model/parts/per_layer_part.h"
 #include "runtime/model/parts/short_conv_part.h"
 
@@ -30,12 +31,14 @@ class BlockGraph final : public Graph {
   }
 
  private:
-  // Behind attention or convolution.
+  void spec_of_draft_layers(std::vector<TensorSpec>& specs) const;
+  // Behind attention, convolution or Gated DeltaNet.
   Result<void> finish_layer(const LayerStep& step, float* x);
 
   struct Layer {
     AttentionPart attention;    // but for recurrent layers
     ShortConvPart convolution;  // of these
+    GatedDeltaPart delta;       // likewise: one of the two
     FeedForwardPart feed_forward;
     PerLayerPart per_layer;  // used where the config has a width for it
   };

@@ -17,11 +17,25 @@ namespace satchel::runtime {
 
 class GgufFile;
 
+// A layer of Gated DeltaNet, in sizes as kernels::GatedDeltaArgs has them.
+struct DeltaConfig {
+  std::size_t n_taps = 0, n_key_heads = 0, n_value_heads = 0, key_dim = 0, value_dim = 0;
+  kernels::GatedDeltaArgs::KeyHeads key_heads = kernels::GatedDeltaArgs::KeyHeads::tiled;
+
+  bool is_there() const { return n_value_heads != 0; }
+  std::size_t n_channels() const { return 2 * n_key_heads * key_dim + value_width(); }
+  std::size_t value_width() const { return n_value_heads * value_dim; }
+  std::size_t n_state() const {
+    return (n_taps - 1) * n_channels() + n_value_heads * key_dim * value_dim;
+  }
+};
+
 struct LayerConfig {
   kvcache::LayerShape attention;
   std::size_t ffn_width = 0;                       // of each expert, where there are experts
   std::size_t n_experts = 0, n_experts_used = 0;   // 0: none
   std::size_t ffn_beside = 0;                      // of a feed-forward beside the experts; 0: none
+  std::size_t ffn_shared = 0;                      // of an expert that all tokens use; 0: none
   std::vector<float> expert_factors = {};          // [n_experts] of what each gives; empty: 1
   bool experts_are_fused = false;                  // one tensor holds their gate and up
   bool values_are_keys = false;                    // K = V: both are made of one projection
@@ -30,6 +44,9 @@ struct LayerConfig {
   // A recurrent layer has a state of so many fp32 values and no heads; 0: attention.
   std::size_t n_state = 0;
   std::size_t conv_taps = 0;  // of its gated short convolution over [width]; 0: it has none
+  DeltaConfig delta = {};     // or what it has instead
+  // What attention gives is multiplied by the sigmoid of a projection of as many values.
+  bool has_output_gate = false;
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied
   // with (RoPE's scaling where it rotates not all of a head; else attention_scale has it).
   // Queries get it, before RoPE: cached keys are rotated and nothing else.
@@ -50,6 +67,8 @@ struct ModelConfig {
   float logit_cap = 0;              // 0: none
   std::size_t per_layer_width = 0;  // of what each layer is given of a token anew; 0: nothing
   std::vector<LayerConfig> layers;
+  // Layers that the file has behind these, which draft tokens ahead: they are not used.
+  std::size_t n_draft_layers = 0;
   kernels::WorkLimits work_limits = {};  // Model::load() takes the backend's where this is unset
   // Null until they have been measured.
   std::shared_ptr<const kvcache::HeadBudgets> head_budgets = nullptr;

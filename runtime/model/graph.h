@@ -36,6 +36,8 @@ struct TensorSpec {
   // A matrix or vector that is a part of the tensor (fused projections, experts side by side): it
   // begins at this row, of so many in all. The parts of a tensor together are the whole of it.
   std::size_t first_row = 0, n_rows = 0;  // n_rows 0: it is the whole tensor
+  // Of a matrix: its rows lie in blocks of so many, each block so many rows behind the one before.
+  std::size_t block_rows = 0, block_stride = 0;  // 0: side by side
   // A table that only embed() reads. Each of the tensor's rows is so many rows of it.
   bool is_table = false;
   std::size_t rows_of_row = 1;

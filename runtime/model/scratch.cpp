@@ -21,8 +21,9 @@ std::size_t padded_floats(std::size_t n) {
 
 // The widest arrays of all layers.
 struct Widths {
-  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0, taps = 0;
-  bool are_beside = false;  // experts and a feed-forward
+  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
+  std::size_t attention_gate = 0, conv_rows = 0, convolved = 0, delta = 0, delta_heads = 0;
+  bool are_beside = false, is_shared = false;  // experts and a feed-forward, one for all tokens
 };
 Widths widest(const ModelConfig& config) {
   Widths out;
@@ -30,11 +31,17 @@ Widths widest(const ModelConfig& config) {
     out.q = std::max(out.q, layer.q_width());
     out.kv = std::max(out.kv, layer.kv_width());
     out.heads = std::max(out.heads, layer.attention.n_heads);
-    out.ffn = std::max({out.ffn, layer.ffn_width, layer.ffn_beside});
+    out.ffn = std::max({out.ffn, layer.ffn_width, layer.ffn_beside, layer.ffn_shared});
     out.are_beside = out.are_beside || layer.ffn_beside != 0;
+    out.is_shared = out.is_shared || layer.ffn_shared != 0;
     out.rotated = std::max(out.rotated, layer.attention.n_rotated());
     out.experts = std::max(out.experts, layer.n_experts);
-    out.taps = std::max(out.taps, layer.conv_taps);
+    if (layer.has_output_gate) out.attention_gate = std::max(out.attention_gate, layer.q_width());
+    const std::size_t conv = layer.conv_taps != 0 ? config.width : 0;
+    out.conv_rows = std::max({out.conv_rows, 3 * conv, layer.delta.n_channels()});
+    out.convolved = std::max({out.convolved, conv, layer.delta.n_channels()});
+    out.delta = std::max(out.delta, layer.delta.value_width());
+    out.delta_heads = std::max(out.delta_heads, layer.delta.n_value_heads);
   }
   return out;
 }
@@ -62,6 +69,7 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
   work.v = place(n * widths.kv);
   work.attended = place(n * widths.q);
   work.lse = place(n * widths.heads);
+  if (widths.attention_gate != 0) work.attention_gate = place(n * widths.attention_gate);
   std::size_t end = at;
   at = shared;
   work.gate = place(n * widths.ffn);
@@ -70,10 +78,8 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
     work.taken = place(n * config.width);
     work.routed = place(n * widths.experts);
   }
-  if (widths.are_beside) {
-    work.beside = place(n * config.width);
-    work.sum = place(n * config.width);
-  }
+  if (widths.are_beside || widths.is_shared) work.beside = place(n * config.width);
+  if (widths.are_beside) work.sum = place(n * config.width);
   if (config.per_layer_width != 0) {
     end = std::max(end, at);
     at = shared;
@@ -82,11 +88,17 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
     work.of_token = place(n * config.per_layer_width);
     work.per_layer_gate = place(n * config.per_layer_width);
   }
-  if (widths.taps != 0) {
+  if (widths.conv_rows != 0) {
     end = std::max(end, at);
     at = shared;
-    work.conv_rows = place(n * 3 * config.width);
-    work.convolved = place(n * config.width);
+    work.conv_rows = place(n * widths.conv_rows);
+    work.convolved = place(n * widths.convolved);
+  }
+  if (widths.delta != 0) {
+    work.delta_gate = place(n * widths.delta);
+    work.delta_out = place(n * widths.delta);
+    work.delta_decay = place(n * widths.delta_heads);
+    work.delta_strength = place(n * widths.delta_heads);
   }
   end = std::max(end, at);
   at = shared;
@@ -107,11 +119,15 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
     const std::size_t window = layer.attention.window;
     const std::size_t seen = window == 0 ? n_visible : std::min(window, n_visible);
     const std::size_t ffn_width = layer.ffn_width * std::max<std::size_t>(1, layer.n_experts_used);
-    largest = std::max({largest, config.width * (3 * ffn_width + layer.n_experts),
-                        config.width * 3 * layer.ffn_beside,
-                        config.width * (layer.q_width() + 2 * layer.kv_width()),
-                        2 * seen * layer.q_width(),
-                        layer.conv_taps == 0 ? 0 : 3 * config.width * config.width});
+    const DeltaConfig& delta = layer.delta;
+    const std::size_t n_queries = layer.q_width() * (layer.has_output_gate ? 2 : 1);
+    largest = std::max(
+        {largest, config.width * (3 * ffn_width + layer.n_experts),
+         config.width * 3 * std::max(layer.ffn_beside, layer.ffn_shared),
+         config.width * (n_queries + 2 * layer.kv_width()),
+         config.width * (delta.n_channels() + delta.value_width() + 2 * delta.n_value_heads),
+         3 * delta.value_width() * delta.key_dim, 2 * seen * layer.q_width(),
+         layer.conv_taps == 0 ? 0 : 3 * config.width * config.width});
   }
   return largest;
 }

@@ -22,11 +22,13 @@ struct Workspace {
   float *q = nullptr, *k = nullptr, *v = nullptr;
   float* attended = nullptr;             // [chunk, n_heads * head_dim]
   float* lse = nullptr;                  // [chunk, n_heads]
+  float* attention_gate = nullptr;       // [chunk, n_heads * head_dim], where a layer has one
   float *gate = nullptr, *up = nullptr;  // [chunk, ffn_width], over q … lse
   // Where a layer has experts, behind `up`: what one of them is given, and the router's logits.
   float* taken = nullptr;   // [chunk, width]
   float* routed = nullptr;  // [chunk, n_experts]
-  // Where a feed-forward stands beside them, further behind: what it and they give.
+  // Where a feed-forward stands beside them or all tokens share one, further behind: what it gives,
+  // and what they give.
   float *beside = nullptr, *sum = nullptr;  // [chunk, width]
   // Where layers are given something of each token, over q … too: its embedding, what a layer is
   // given, what it makes of that.
@@ -34,9 +36,13 @@ struct Workspace {
   float *given = nullptr, *of_token = nullptr,
         *per_layer_gate = nullptr;  // [chunk, per_layer_width]
   // Where a layer is a gated short convolution, over q … too: its three rows of each token, and
-  // what it makes of them.
-  float *conv_rows = nullptr, *convolved = nullptr;  // [chunk, 3 · width], [chunk, width]
-  float* logits = nullptr;                           // [n_logits, n_vocabulary], over q … routed
+  // what it makes of them: [chunk, 3 · width], [chunk, width].
+  // Where it is Gated DeltaNet: rows of n_channels() and what its convolution makes of them, the
+  // gate and what the layer gives [chunk, value_width()], two numbers of each value head.
+  float *conv_rows = nullptr, *convolved = nullptr;
+  float *delta_gate = nullptr, *delta_out = nullptr;
+  float *delta_decay = nullptr, *delta_strength = nullptr;
+  float* logits = nullptr;    // [n_logits, n_vocabulary], over q … routed
   float* rotation = nullptr;  // [chunk, n_rotated / 2, 2] of the layer in work
   // q and k before RoPE, where the cache wants them.
   float *pre_rope_q = nullptr, *pre_rope_k = nullptr;

@@ -22,6 +22,19 @@ std::size_t dims_most(const TensorSpec& spec) {
   return spec.n_rows == 0 ? of_one : of_one + 1;
 }
 
+// Of rows that lie in blocks: a copy, side by side.
+std::vector<std::byte> blocks_of_rows(const TensorSpec& spec, const GgufTensor& tensor) {
+  const std::size_t row = tensor.bytes.size() / tensor.n_rows();
+  std::vector<std::byte> out;
+  out.reserve(spec.n_out * row);
+  for (std::size_t first = spec.first_row; out.size() < spec.n_out * row;
+       first += spec.block_stride) {
+    const auto block = tensor.bytes.subspan(first * row, spec.block_rows * row);
+    out.insert(out.end(), block.begin(), block.end());
+  }
+  return out;
+}
+
 std::span<const std::byte> wanted_bytes(const TensorSpec& spec, const GgufTensor& tensor) {
   // Rows are whole blocks.
   const std::size_t row = tensor.bytes.size() / (tensor.n_rows() * spec.rows_of_row);
@@ -91,6 +104,7 @@ class Loader {
   }
 
   Result<void> matrix(const TensorSpec& spec, const GgufTensor& tensor) {
+    if (spec.block_rows != 0) return matrix_of_blocks(spec, tensor);
     const std::span<const std::byte> bytes = wanted_bytes(spec, tensor);
     SATCHEL_TRY_ASSIGN(
         std::unique_ptr<kernels::Weight> weight,
@@ -105,6 +119,22 @@ class Loader {
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();
     if (owned != 0) file_.let_go(bytes);  // what lay across the parts' borders too
+    *spec.matrix = weight.get();
+    out_.matrices.push_back(std::move(weight));
+    return {};
+  }
+
+  // The copy stays where the backend reads it in place.
+  Result<void> matrix_of_blocks(const TensorSpec& spec, const GgufTensor& tensor) {
+    std::vector<std::byte> bytes = blocks_of_rows(spec, tensor);
+    SATCHEL_TRY_ASSIGN(
+        std::unique_ptr<kernels::Weight> weight,
+        backend_.load_weight(
+            {.type = *tensor.type, .n_out = spec.n_out, .n_in = spec.n_in, .bytes = bytes}));
+    const std::size_t owned = weight->owned_bytes() != 0 ? weight->owned_bytes() : bytes.size();
+    out_.owned_bytes += owned;
+    out_.bytes += owned;
+    if (weight->owned_bytes() == 0) out_.copies.push_back(std::move(bytes));
     *spec.matrix = weight.get();
     out_.matrices.push_back(std::move(weight));
     return {};

@@ -28,6 +28,7 @@ struct LoadOptions {
 };
 
 struct Weights {
+  std::vector<std::vector<std::byte>> copies;  // of rows, as some matrices read them in place
   std::vector<std::unique_ptr<kernels::Weight>> matrices;
   kernels::Buffer vectors;      // all of them
   std::size_t bytes = 0;        // in use: what the backend repacked, else the file's bytes

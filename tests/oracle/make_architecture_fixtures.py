@@ -5,7 +5,7 @@ transformers gets the weights as the GGUF holds them (Q8_0, F16, MXFP4, dequanti
 in float32; keys and values are rounded to fp16, as an exact cache keeps them. llama.cpp gets a copy with the same
 values in F32, since it would round activations to 8 bits for Q8_0; it keeps keys and values in fp16 by itself.
 What a converter does on the way to a GGUF (names, pairs of rotated rows side by side, gains plus 1, experts
-stacked) stands in the table and in tensors_of().
+stacked, value heads tile by tile) stands in the table and in tensors_of().
 
 arch_NAME.txt: "tokens N id …", then "full F V" and F times: position, V logits of transformers; then "other F V"
 and the same of llama.cpp; for some "tokens N id …" of a second prompt and "greedy N id …" that follow it. The prompt is longer than windows and, where RoPE is scaled, than the original context.
@@ -114,6 +114,67 @@ LFM2_HEADS = [0, 1, 0, 0, 1, 0]  # of keys and values; 0: a convolution
 LFM2_KINDS = ("conv", "full_attention")
 
 
+# Gated DeltaNet: heads of keys, of values, and values of each.
+DELTA_KEYS, DELTA_VALUES, DELTA_DIM = 2, 4, 16
+DELTA = {"linear_conv_kernel_dim": 4, "linear_key_head_dim": DELTA_DIM, "linear_value_head_dim": DELTA_DIM,
+         "linear_num_key_heads": DELTA_KEYS, "linear_num_value_heads": DELTA_VALUES,
+         "layer_types": ["linear_attention"] * 2 + ["full_attention"]}
+
+
+def delta(out: gguf.GGUFWriter) -> None:
+    out.add_ssm_conv_kernel(4)
+    out.add_ssm_state_size(DELTA_DIM)
+    out.add_ssm_group_count(DELTA_KEYS)
+    out.add_ssm_time_step_rank(DELTA_VALUES)
+    out.add_ssm_inner_size(DELTA_VALUES * DELTA_DIM)
+    out.add_uint32(gguf.Keys.LLM.FULL_ATTENTION_INTERVAL.format(arch=out.arch), 3)
+    out.add_rope_dimension_count(8)
+
+
+def qwen35(out: gguf.GGUFWriter) -> None:
+    delta(out)
+    out.add_rope_dimension_sections([2, 1, 1, 0])
+
+
+def delta_moe(out: gguf.GGUFWriter) -> None:
+    (delta if out.arch == "qwen3next" else qwen35)(out)
+    experts(out, 4, 2, 32)
+    out.add_expert_shared_feed_forward_length(64)
+
+
+def tiled(values: np.ndarray, axis: int, dim: int) -> np.ndarray:
+    """Value heads, of dim values each, from key head by key head to tile by tile."""
+    apart = (DELTA_KEYS, DELTA_VALUES // DELTA_KEYS, dim)
+    split = values.reshape(*values.shape[:axis], *apart, *values.shape[axis + 1:])
+    return split.swapaxes(axis, axis + 1).reshape(values.shape)
+
+
+def delta_tensors(row, at: str, rest: str, values: np.ndarray):
+    """Those of Gated DeltaNet, of which Qwen3-Next fuses some; its value heads stay key head by key head."""
+    if rest == "in_proj_qkvz":  # of each key head: q, k, v and z
+        of_head = DELTA_VALUES // DELTA_KEYS * DELTA_DIM
+        parts = np.split(values.reshape(DELTA_KEYS, -1, WIDTH), np.cumsum([DELTA_DIM, DELTA_DIM, of_head]), axis=1)
+        q, k, v, z = (part.reshape(-1, WIDTH) for part in parts)
+        return [(at + "attn_qkv.weight", np.concatenate([q, k, v])), (at + "attn_gate.weight", z)]
+    name = {"in_proj_qkv": "attn_qkv.weight", "in_proj_z": "attn_gate.weight", "in_proj_a": "ssm_alpha.weight",
+            "in_proj_b": "ssm_beta.weight", "in_proj_ba": "ssm_ba.weight", "conv1d": "ssm_conv1d.weight",
+            "A_log": "ssm_a", "dt_bias": "ssm_dt.bias", "norm": "ssm_norm.weight", "out_proj": "ssm_out.weight"}[rest]
+    if rest == "A_log":
+        values = -np.exp(values)
+    if rest == "conv1d":
+        values = values.squeeze(1)
+    if row.arch == "qwen3next":
+        return [(at + name, values)]
+    keys = 2 * DELTA_KEYS * DELTA_DIM
+    if rest in ("in_proj_qkv", "conv1d"):
+        values = np.concatenate([values[:keys], tiled(values[keys:], 0, DELTA_DIM)])
+    elif rest == "out_proj":
+        values = tiled(values, 1, DELTA_DIM)
+    elif rest != "norm":
+        values = tiled(values, 0, DELTA_DIM if rest == "in_proj_z" else 1)
+    return [(at + name, values)]
+
+
 def granite(out: gguf.GGUFWriter) -> None:
     out.add_attention_scale(0.3)
     out.add_embedding_scale(3.0)
@@ -148,6 +209,11 @@ def mistral3(out: gguf.GGUFWriter) -> None:
 
 
 ONE_LANE = dict(heads=(2, 1))
+HYBRID = ONE_LANE | dict(layers=3, ffn=32, base=1_000_000.0, gain=1, gains=0.5)
+DELTA_ROPE = rope("default", 1_000_000.0, partial_rotary_factor=0.25)
+MROPE = rope("default", 1_000_000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1], mrope_interleaved=True)
+DELTA_MOE = DELTA | {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True, "moe_intermediate_size": 32,
+                     "shared_expert_intermediate_size": 64}
 GRANITE = dict(attention_multiplier=0.3, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=0.5)
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
 MINISTRAL = rope("yarn", factor=2.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0,
@@ -219,6 +285,11 @@ TABLE = {
                  "layer_types": [LFM2_KINDS[n > 0] for n in LFM2_HEADS]} | rope("default", 1_000_000.0),
                 layers=len(LFM2_HEADS), heads=(2, LFM2_HEADS), ffn=32, base=1_000_000.0, gains=0.5,
                 extra=lambda out: out.add_shortconv_l_cache(3), greedy_seed=20),
+    # Layers 2 and 5 are attention, the others Gated DeltaNet.
+    "qwen35": Row("Qwen3_5", "qwen35", DELTA | MROPE | {"layer_types": DELTA["layer_types"] * 2},
+                  **HYBRID | dict(layers=6), extra=qwen35, greedy_seed=25),
+    "qwen35moe": Row("Qwen3_5Moe", "qwen35moe", DELTA_MOE | MROPE, **HYBRID, extra=delta_moe, greedy_seed=11),
+    "qwen3next": Row("Qwen3Next", "qwen3next", DELTA_MOE | DELTA_ROPE, **HYBRID, extra=delta_moe),
     "olmo2": Row("Olmo2", "olmo2", UNPADDED, **ONE_LANE),
     "olmo3": Row("Olmo3", "olmo2", UNPADDED | SLIDING | {"rope_parameters": OLMO3_ROPE}, **ONE_LANE, layers=4,
                  ffn=32, extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
@@ -238,6 +309,8 @@ NAMES = {  # of a layer: transformers -> GGUF
     "operator_norm": "attn_norm", "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv",
     "conv.out_proj": "shortconv.out_proj", "self_attn.out_proj": "attn_output",
     "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm", "feed_forward.w1": "ffn_gate",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up", "ffn_norm": "ffn_norm"}
 ENDS = {"model.embedding_norm.weight": "token_embd_norm.weight", "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
         "lm_head.weight": "output.weight", "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
@@ -247,11 +320,11 @@ SCALES = {"router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_
 
 
 def tiny(row: Row):
-    config = getattr(transformers, row.model + ("TextConfig" if row.model in ("Gemma3", "Gemma4") else "Config"))
+    config = getattr(transformers, row.model + ("TextConfig" if row.model in ("Gemma3", "Gemma4", "Qwen3_5", "Qwen3_5Moe") else "Config"))
     given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
                  num_attention_heads=row.heads[0], num_key_value_heads=np.max(row.heads[1]).item(), head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
-                 tie_word_embeddings=row.gain == 1 or row.arch in ("smollm3", "gemma4", "lfm2")) | rope("default") | row.config
+                 tie_word_embeddings=(row.gain == 1 and row.arch != "qwen3next") or row.arch in ("smollm3", "gemma4", "lfm2")) | rope("default") | row.config
     if row.model in ("Phi3", "Granite", "GraniteMoe"):
         del given["head_dim"]
     made = config(**given)
@@ -261,10 +334,12 @@ def tiny(row: Row):
 
 def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
     """The type that the file keeps a tensor in."""
-    if values.ndim == 1 or "ffn_gate_inp" in name or "shortconv.conv" in name or name.endswith(".bias"):
+    if values.ndim == 1 or "ffn_gate_inp" in name or "shortconv.conv" in name or "ssm_conv1d" in name or name.endswith(".bias"):
         return F32
     if row.arch == "gpt-oss" and "_exps" in name:
         return MXFP4
+    if "ssm_out" in name:  # its columns move by heads, which are less than a block
+        return F16
     return F16 if "attn_output" in name and row.layers == 2 else Q8_0
 
 
@@ -284,6 +359,9 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     _, _, layer, rest = name.split(".", 3)
     if rest in SCALES:
         return [(f"blk.{layer}.{SCALES[rest]}", values)]
+    if rest.startswith("linear_attn."):
+        rest = rest.removeprefix("linear_attn.").removesuffix(".weight")
+        return delta_tensors(row, f"blk.{layer}.", rest, values)
     rest, kind = (rest.rsplit(".", 1) if rest.endswith((".weight", ".bias")) else (rest, "weight"))
     at = f"blk.{layer}."
     if rest.endswith("_proj_bias"):
@@ -291,7 +369,8 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     if rest.endswith("mlp.experts.gate_up_proj") or rest.endswith("block_sparse_moe.experts.gate_up_proj"):
         gate, up = (values[:, ::2], values[:, 1::2]) if row.transposed else np.split(values, 2, axis=1)
         return [(f"{at}ffn_gate_exps.{kind}", gate), (f"{at}ffn_up_exps.{kind}", up)]
-    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss"):
+    if rest == "post_attention_layernorm" and (
+            row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss") or "linear_num_key_heads" in row.config):
         return [(at + "post_attention_norm.weight", values)]
     if rest == "conv.conv":
         values = values.squeeze(1)
@@ -308,7 +387,11 @@ def fill(model, row: Row) -> list:
         if "norm" in name or name.endswith("scale") or name.endswith("layer_scalar"):
             around = row.gains if name.endswith(("q_norm.weight", "k_norm.weight")) else 1
             values = (around + 0.3 * rng.standard_normal(weight.shape)).astype(np.float32)
-            weight.data = torch.from_numpy(values - row.gain if row.gain else values.copy())
+            gain = 0 if name.endswith("linear_attn.norm.weight") else row.gain
+            weight.data = torch.from_numpy(values - gain if gain else values.copy())
+        elif name.endswith("A_log"):
+            values = np.log(rng.uniform(0.05, 2, weight.shape)).astype(np.float32)
+            weight.data = torch.from_numpy(values.copy())
         else:
             is_turned = row.transposed and weight.ndim == 3  # the file's order is made first
             shape = weight.mT.shape if is_turned else weight.shape

@@ -23,7 +23,9 @@ void AttentionPart::spec_of_operand(std::size_t which, std::vector<TensorSpec>& 
   const std::size_t first_rows[] = {0, q_width, q_width + kv_width};
   Operand& to = *std::array{&q_, &k_, &v_}[which];
   const std::size_t n_out = which == 0 ? q_width : kv_width;
-  if (style_.is_fused) {
+  if (which == 0 && sizes().has_output_gate) {
+    spec_of_gated_queries(specs);
+  } else if (style_.is_fused) {
     specs.push_back(part_of(matrix("attn_qkv.weight", n_out, config_.width, to.weight),
                             first_rows[which], q_width + 2 * kv_width));
   } else {
@@ -35,6 +37,16 @@ void AttentionPart::spec_of_operand(std::size_t which, std::vector<TensorSpec>& 
   const bool of_heads = style_.qk_norm == QkNorm::of_heads;
   specs.push_back(
       vector(kNames[which].gain, of_heads ? sizes().attention.head_dim : n_out, to.gain));
+}
+
+void AttentionPart::spec_of_gated_queries(std::vector<TensorSpec>& specs) {
+  const std::size_t q_width = sizes().q_width(), n = sizes().attention.head_dim;
+  const auto half = [&](std::size_t first_row, const kernels::Weight*& to) {
+    specs.push_back(
+        blocks_of(matrix(kNames[0].weight, q_width, config_.width, to), first_row, n, 2 * n));
+  };
+  half(0, q_.weight);
+  half(n, gate_);
 }
 
 void AttentionPart::spec(std::vector<TensorSpec>& specs) {
@@ -56,8 +68,9 @@ Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project w
   const kvcache::LayerShape& shape = sizes().attention;
   const Workspace& work = step.work;
   const bool only_queries = what == Graph::Project::queries;
-  const Projection all[] = {q_.into(work.q), k_.into(work.k), v_.into(work.v)};
-  const std::size_t n_all = only_queries ? 1 : sizes().values_are_keys ? 2 : 3;
+  Projection all[4] = {q_.into(work.q), k_.into(work.k), v_.into(work.v)};
+  std::size_t n_all = only_queries ? 1 : sizes().values_are_keys ? 2 : 3;
+  if (gate_ != nullptr) all[n_all++] = {gate_, work.attention_gate};
   SATCHEL_TRY(step.go_on());
   SATCHEL_TRY(project(step, x, std::span(all).first(n_all)));
   if (!only_queries) SATCHEL_TRY(finish_values(step));
@@ -93,10 +106,16 @@ Result<void> AttentionPart::norm(const LayerStep& step, const Operand& operand, 
 Result<void> AttentionPart::add_attended(const LayerStep& step, float* x) const {
   const Projection out{out_, step.work.normed, out_bias_};
   const std::size_t n = step.batch.n_tokens;
+  const float* attended = step.work.attended;
   SATCHEL_TRY(step.go_on());
+  if (gate_ != nullptr) {
+    SATCHEL_TRY(backend_.glu(kernels::Activation::sigmoid, step.work.attention_gate, attended,
+                             n * sizes().q_width()));
+    attended = step.work.attention_gate;
+  }
   if (gain_behind_ == nullptr && config_.residual_scale == 1)
-    return backend_.add_projection(step.work.attended, n, out, x);
-  SATCHEL_TRY(backend_.project(step.work.attended, n, {&out, 1}));
+    return backend_.add_projection(attended, n, out, x);
+  SATCHEL_TRY(backend_.project(attended, n, {&out, 1}));
   return add_to(step, x);
 }
 

@@ -15,6 +15,15 @@ void FeedForwardPart::spec(std::vector<TensorSpec>& specs) {
   if (sizes().n_experts == 0) return spec_of_glu(sizes().ffn_width, specs);
   spec_of_moe(specs);
   if (sizes().ffn_beside != 0) spec_of_both(specs);
+  if (sizes().ffn_shared != 0) spec_of_shared(specs);
+}
+
+void FeedForwardPart::spec_of_shared(std::vector<TensorSpec>& specs) {
+  const std::size_t width = config_.width, ffn = sizes().ffn_shared;
+  specs.push_back(matrix("ffn_gate_inp_shexp.weight", 1, width, shared_router_));
+  specs.push_back(matrix("ffn_gate_shexp.weight", ffn, width, glu_.gate));
+  specs.push_back(matrix("ffn_up_shexp.weight", ffn, width, glu_.up));
+  specs.push_back(matrix("ffn_down_shexp.weight", width, ffn, glu_.down));
 }
 
 void FeedForwardPart::spec_of_both(std::vector<TensorSpec>& specs) {
@@ -85,6 +94,7 @@ Result<void> FeedForwardPart::add(const LayerStep& step, float* x,
                                   std::vector<kernels::Backend::Ranked>& chosen) const {
   SATCHEL_TRY(step.go_on());
   if (experts_.empty()) return add_glu(step, x);
+  if (sizes().ffn_shared != 0) return add_with_shared(step, x, chosen);
   return sizes().ffn_beside == 0 ? add_experts(step, x, chosen) : add_both(step, x, chosen);
 }
 
@@ -133,6 +143,22 @@ Result<void> FeedForwardPart::add_both(const LayerStep& step, float* x,
   SATCHEL_TRY(normed(work.sum, sum_gain_, work.normed));
   SATCHEL_TRY(backend_.add(work.normed, work.beside, n * width));
   return add_to(step, x);
+}
+
+// x += experts(n) + sigmoid(router · n) · feed_forward(n), n = norm(x)
+Result<void> FeedForwardPart::add_with_shared(const LayerStep& step, float* x,
+                                              std::vector<kernels::Backend::Ranked>& chosen) const {
+  const Workspace& work = step.work;
+  const std::size_t n = step.batch.n_tokens, width = config_.width;
+  const Projection up[] = {
+      {glu_.gate, work.gate}, {glu_.up, work.up}, {shared_router_, work.routed}};
+  SATCHEL_TRY(project(step, x, up));
+  SATCHEL_TRY(backend_.glu(style_.activation, work.gate, work.up, n * sizes().ffn_shared));
+  SATCHEL_TRY(backend_.matmul(*glu_.down, work.gate, n, work.beside));
+  SATCHEL_TRY(backend_.gate_rows(work.beside, work.routed, n, width));
+  SATCHEL_TRY(step.go_on());
+  SATCHEL_TRY(add_experts(step, x, chosen));
+  return backend_.add(x, work.beside, n * width);
 }
 
 Result<void> FeedForwardPart::add_experts(const LayerStep& step, float* x,

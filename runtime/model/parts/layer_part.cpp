@@ -32,6 +32,14 @@ TensorSpec LayerPart::part_of(TensorSpec spec, std::size_t first_row, std::size_
   return spec;
 }
 
+TensorSpec LayerPart::blocks_of(TensorSpec spec, std::size_t first_row, std::size_t block_rows,
+                                std::size_t block_stride) {
+  spec.block_rows = block_rows;
+  spec.block_stride = block_stride;
+  const std::size_t n_rows = spec.n_out / block_rows * block_stride;
+  return part_of(std::move(spec), first_row, n_rows);
+}
+
 void LayerPart::spec_of_norms(const char* before, const char* behind,
                               std::vector<TensorSpec>& specs) {
   if (style_.has_norms_before) specs.push_back(vector(before, config_.width, gain_before_));

@@ -54,6 +54,9 @@ class LayerPart {
   TensorSpec known(const char* name) const;
   // The rows from first_row on of a tensor that has n_rows.
   static TensorSpec part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows);
+  // Blocks of rows from first_row on, of a tensor that has as many in all as they and their gaps.
+  static TensorSpec blocks_of(TensorSpec spec, std::size_t first_row, std::size_t block_rows,
+                              std::size_t block_stride);
   void spec_of_norms(const char* before, const char* behind, std::vector<TensorSpec>& specs);
 
   // outs = projections of x, normed before if there is a norm for that.

@@ -20,13 +20,21 @@ using Ids = std::span<const std::int32_t>;
 // Logits reach 4 to 9. All three implementations round keys and values to fp16, from values that
 // differ in their last bits of fp32; llama.cpp rounds more. Seen on 2026-11-27: 0.0024 and 0.0041.
 constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
+// Gated DeltaNet norms what a small matrix product gave, and with it what rounding activations to
+// 16 bits leaves: 0.0067 on `cpu`, of the same weights in fp32 less than kTransformers.
+constexpr double kNormedDelta = 0.01;
+double limit_of(const std::string& name, std::string_view backend) {
+  return name == "qwen35" && backend == "cpu" ? kNormedDelta : kTransformers;
+}
 
-constexpr const char* kNames[] = {
-    "llama",      "mistral",  "mixtral", "mistral3", "smollm3",  "smollm3_yarn", "qwen2",
-    "qwen3",      "qwen3moe", "gemma",   "gemma2",   "gemma3",   "phi3",         "granite",
-    "granitemoe", "olmo2",    "olmo3",   "gpt_oss",  "gemma4_e", "gemma4_moe",   "lfm2"};
+constexpr const char* kNames[] = {"llama",        "mistral", "mixtral",   "mistral3", "smollm3",
+                                  "smollm3_yarn", "qwen2",   "qwen3",     "qwen3moe", "gemma",
+                                  "gemma2",       "gemma3",  "phi3",      "granite",  "granitemoe",
+                                  "olmo2",        "olmo3",   "gpt_oss",   "gemma4_e", "gemma4_moe",
+                                  "lfm2",         "qwen35",  "qwen35moe", "qwen3next"};
 // Those whose layers are of several kinds: windows, sinks, shared lanes, K = V, experts, states.
-constexpr const char* kMixed[] = {"gpt_oss", "gemma4_e", "gemma4_moe", "lfm2"};
+constexpr const char* kMixed[] = {"gpt_oss", "gemma4_e", "gemma4_moe",
+                                  "lfm2",    "qwen35",   "qwen35moe"};
 
 // POSITIONS of tests/oracle/make_architecture_fixtures.py.
 constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};
@@ -57,13 +65,13 @@ const std::vector<float>* logits_at(const Rows& rows, std::size_t position) {
 }
 
 void expect_golden(const std::string& name, const ModelFixture& golden, std::size_t position,
-                   std::span<const float> logits) {
+                   std::span<const float> logits, double limit) {
   const std::vector<float>* full = logits_at(golden.full, position);
   const std::vector<float>* other = logits_at(golden.other, position);
   if (full == nullptr)
     ADD_FAILURE() << "the fixture lacks position " << position;
   else
-    EXPECT_LE(largest_difference(logits, *full), kTransformers) << "position " << position;
+    EXPECT_LE(largest_difference(logits, *full), limit) << "position " << position;
   ASSERT_EQ(other != nullptr, has_llama_cpp(name, position)) << "position " << position;
   if (other != nullptr) {
     EXPECT_LE(largest_difference(logits, *other), kLlamaCpp) << "position " << position;
@@ -74,6 +82,7 @@ class EveryArchitecture : public testing::TestWithParam<std::tuple<const char*, 
  protected:
   std::string name() const { return std::get<0>(GetParam()); }
   const char* backend() const { return std::get<1>(GetParam()); }
+  double limit() const { return limit_of(name(), backend()); }
 };
 
 TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementations) {
@@ -84,7 +93,7 @@ TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementatio
     for (const std::size_t position : {15u, 47u}) {
       const auto cache = model.cache("full", golden.tokens.size());
       by_chunk.push_back(model.read(*cache, Ids(golden.tokens).first(position + 1)));
-      expect_golden(name(), golden, position, by_chunk.back());
+      expect_golden(name(), golden, position, by_chunk.back(), limit());
     }
   }
   EXPECT_EQ(by_chunk[1], by_chunk[3]) << "chunks of 256 and of 16";
@@ -98,7 +107,7 @@ TEST_P(EveryArchitecture, decoding_step_by_step_gives_the_same_logits) {
   for (std::size_t i = 0; i < golden.tokens.size(); ++i) {
     const std::vector<float> logits = model.decode(*cache, golden.tokens[i]);
     if (std::ranges::find(kPositions, i) == std::end(kPositions)) continue;
-    expect_golden(name(), golden, i, logits);
+    expect_golden(name(), golden, i, logits, limit());
   }
 }
 
@@ -205,8 +214,12 @@ TEST(LayersWithoutRope, are_scored_by_what_looks_behind_rope) {
 }
 
 // Room for what experts work with is part of a pass, and of its estimate.
-TEST(MixtureOfExperts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_of_one) {
-  TestModel model = open_tiny("qwen3moe", "cpu");
+class Experts : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Tiny, Experts, testing::Values("qwen3moe", "qwen35moe"),
+                         [](const auto& row) { return std::string(row.param); });
+
+TEST_P(Experts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_of_one) {
+  TestModel model = open_tiny(GetParam(), "cpu");
   const std::vector<std::int32_t> ids = random_ids(64, 160, 5);
   std::vector<std::unique_ptr<kvcache::Cache>> caches;
   std::vector<std::vector<float>> alone, together(3, std::vector<float>(160));

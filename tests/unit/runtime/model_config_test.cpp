@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "kernels/registry/registry.h"
 #include "runtime/model/config.h"
 #include "unit/runtime/tiny_model.h"
+#include "unit/runtime/tiny_recurrent.h"
 
 namespace satchel::runtime {
 namespace {
@@ -109,7 +112,8 @@ TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   EXPECT_EQ(refusal(mamba),
             "The architecture \"mamba\" is not supported. Supported: gemma, gemma2, gemma3, "
             "gemma4, gpt-oss, granite, granitemoe, lfm2, llama, "
-            "mistral3, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3. [MODEL_ARCH]");
+            "mistral3, olmo2, phi3, qwen2, qwen3, qwen35, qwen35moe, qwen3moe, qwen3next, smollm3. "
+            "[MODEL_ARCH]");
   EXPECT_THAT(refusal(metadata()
                           .add_u32("llama.expert_count", 8)
                           .add_u32("llama.expert_used_count", 2)
@@ -145,6 +149,61 @@ TEST(ModelConfig, impossible_numbers_are_refused_with_the_key) {
   EXPECT_THAT(refusal(empty), HasSubstr("llama.block_count"));
 }
 
+TEST(ModelConfig, of_gated_delta_net_passes_over_layers_that_draft) {
+  const GgufWriter writer = tiny_qwen35_gguf(512);
+  const auto config = config_of(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->n_layers(), 4u);
+  EXPECT_EQ(config->n_draft_layers, 1u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(config->layers[i].is_recurrent(), i != 3) << i;
+    EXPECT_EQ(config->layers[i].delta.is_there(), i != 3) << i;
+    EXPECT_EQ(config->layers[i].has_output_gate, i == 3) << i;
+  }
+  EXPECT_EQ(config->layers[3].attention.n_rotated(), 8u);
+  EXPECT_EQ(config->cache_shape().states, std::vector<std::size_t>(3, 3 * 128 + 4 * 16 * 16));
+}
+
+// Metadata of Qwen 3.5, of which one number is another.
+GgufWriter qwen35_with(std::string_view changed, std::uint32_t value) {
+  GgufWriter out;
+  out.add_string("general.architecture", "qwen35");
+  for (const auto& [key, usual] : std::initializer_list<std::pair<std::string_view, std::uint32_t>>{
+           {"qwen35.block_count", 5},
+           {"qwen35.embedding_length", 256},
+           {"qwen35.feed_forward_length", 64},
+           {"qwen35.context_length", 512},
+           {"qwen35.attention.head_count", 4},
+           {"qwen35.attention.head_count_kv", 2},
+           {"qwen35.full_attention_interval", 4},
+           {"qwen35.nextn_predict_layers", 1},
+           {"qwen35.ssm.conv_kernel", 4},
+           {"qwen35.ssm.state_size", 16},
+           {"qwen35.ssm.group_count", 2},
+           {"qwen35.ssm.time_step_rank", 4},
+           {"qwen35.ssm.inner_size", 64}})
+    out.add_u32(key, key == changed ? value : usual);
+  out.add_f32("qwen35.attention.layer_norm_rms_epsilon", 1e-6f);
+  const std::vector<float> table(8 * 256);
+  out.add_tensor("token_embd.weight", {256, 8}, table);
+  return out;
+}
+
+TEST(ModelConfig, of_gated_delta_net_is_refused_where_its_numbers_do_not_fit) {
+  const auto with = [](std::string_view key, std::uint32_t value) {
+    return refusal(qwen35_with(key, value));
+  };
+  EXPECT_EQ(with("", 0), "accepted");
+  EXPECT_THAT(with("qwen35.ssm.group_count", 3), HasSubstr("does not divide the 4 value heads"));
+  EXPECT_THAT(with("qwen35.ssm.inner_size", 65), HasSubstr("ssm.inner_size"));
+  EXPECT_THAT(with("qwen35.ssm.inner_size", 4 * 257), HasSubstr("value heads 1 to 256 values"));
+  EXPECT_THAT(with("qwen35.ssm.conv_kernel", 1), HasSubstr("must be at least 2"));
+  EXPECT_THAT(with("qwen35.ssm.conv_kernel", 17), HasSubstr("ssm.conv_kernel"));
+  EXPECT_THAT(with("qwen35.full_attention_interval", 5), HasSubstr("leaves no layer attention"));
+  EXPECT_THAT(with("qwen35.nextn_predict_layers", 5), HasSubstr("must be at most 4"));
+  EXPECT_THAT(with("qwen35.attention.head_count_kv", 0), HasSubstr("head_count_kv"));
+}
+
 std::string load_refusal(const GgufWriter& writer) {
   const auto bytes = writer.bytes();
   auto file = GgufFile::view(bytes);
@@ -158,6 +217,7 @@ std::string load_refusal(const GgufWriter& writer) {
 
 TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
   EXPECT_EQ(load_refusal(tiny_gguf({})), "accepted");
+  EXPECT_EQ(load_refusal(tiny_qwen35_gguf(512)), "accepted");
   EXPECT_THAT(load_refusal(metadata()), HasSubstr("output_norm.weight"));
   GgufWriter wrong = metadata();
   wrong.add_tensor("output_norm.weight", {8}, std::vector<float>(8));

@@ -1,4 +1,4 @@
-// A model with recurrent layers: what it says does not depend on how its text came to be read, and
+// Models with recurrent layers: what one says does not depend on how its text came to be read, and
 // no pass that is not to stay changes its states.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,23 +23,36 @@
 namespace satchel::runtime {
 namespace {
 
-using testing::ElementsAre;
 using Ids = std::span<const std::int32_t>;
 constexpr std::size_t kVocabulary = 160, kText = 400, kInterval = 128;
 
-GgufFile lfm2_file() {
-  return std::move(
-      GgufFile::open(test::source_dir() + "/tests/golden/model/arch_lfm2.gguf").value());
-}
+// A model of tests/golden/model of six layers, two of them attention.
+struct Kind {
+  const char* name;
+  std::size_t n_state, last_attention;
+};
+constexpr Kind kKinds[] = {{"lfm2", 128, 4}, {"qwen35", 3 * 128 + 4 * 16 * 16, 5}};
 
-class Lfm2 : public testing::TestWithParam<const char*> {
+class RecurrentModel : public testing::TestWithParam<std::tuple<Kind, const char*>> {
  protected:
+  static const Kind& kind() { return std::get<0>(GetParam()); }
+  static const char* backend() { return std::get<1>(GetParam()); }
+  static GgufFile file() {
+    const std::string name = kind().name;
+    return std::move(
+        GgufFile::open(test::source_dir() + "/tests/golden/model/arch_" + name + ".gguf").value());
+  }
   std::vector<std::int32_t> ids_ = random_ids(kText, kVocabulary, 23);
-  TestModel model_ = open_model(lfm2_file(), GetParam());
+  TestModel model_ = open_model(file(), backend());
   Ids text() const { return ids_; }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, Lfm2, testing::Values("reference", "cpu"),
-                         [](const auto& row) { return std::string(row.param); });
+INSTANTIATE_TEST_SUITE_P(Models, RecurrentModel,
+                         testing::Combine(testing::ValuesIn(kKinds),
+                                          testing::Values("reference", "cpu")),
+                         [](const auto& row) {
+                           return std::get<0>(row.param).name + std::string("_") +
+                                  std::get<1>(row.param);
+                         });
 
 // The running states, byte for byte.
 std::vector<std::byte> states_of(kvcache::Cache& cache) {
@@ -54,21 +67,22 @@ std::vector<std::byte> states_of(kvcache::Cache& cache) {
   return all;
 }
 
-TEST_P(Lfm2, has_states_in_place_of_lanes) {
+TEST_P(RecurrentModel, has_states_in_place_of_lanes) {
   const ModelConfig& config = model_.config();
   ASSERT_EQ(config.n_layers(), 6u);
   const kvcache::CacheShape shape = config.cache_shape();
   EXPECT_EQ(shape.n_layers(), 2u);
   EXPECT_EQ(shape.n_lanes(), 2u);
-  EXPECT_THAT(shape.states, ElementsAre(128, 128, 128, 128));
+  EXPECT_THAT(shape.states, testing::SizeIs(4));
+  EXPECT_THAT(shape.states, testing::Each(kind().n_state));
   EXPECT_EQ(shape.checkpoint_interval(), kInterval);
   EXPECT_TRUE(shape.reads_in_order());
   EXPECT_EQ(config.n_reading_layers(), 6u) << "states are made to the last layer";
-  EXPECT_EQ(config.cache_layer(4), 1u);
-  EXPECT_EQ(config.state_layer(5), 3u);
+  EXPECT_EQ(config.cache_layer(kind().last_attention), 1u);
+  EXPECT_EQ(config.state_layer(kind().last_attention == 5 ? 4 : 5), 3u);
 }
 
-TEST_P(Lfm2, takes_the_bytes_that_were_foretold) {
+TEST_P(RecurrentModel, takes_the_bytes_that_were_foretold) {
   const auto cache = model_.cache("full", kText);
   model_.read(*cache, text());
   const kvcache::CacheStats stats = cache->stats();
@@ -82,7 +96,7 @@ TEST_P(Lfm2, takes_the_bytes_that_were_foretold) {
   EXPECT_EQ(cache->stats().checkpoint_bytes, 0u);
 }
 
-TEST_P(Lfm2, is_cut_at_a_checkpoint_and_reads_at_most_an_interval_again) {
+TEST_P(RecurrentModel, is_cut_at_a_checkpoint_and_reads_at_most_an_interval_again) {
   std::vector<float> anew;
   for (const std::size_t n : {399u, 385u, 384u, 300u, 129u, 128u, 127u, 1u}) {
     const auto cache = model_.cache("full", kText);
@@ -100,7 +114,7 @@ TEST_P(Lfm2, is_cut_at_a_checkpoint_and_reads_at_most_an_interval_again) {
   }
 }
 
-TEST_P(Lfm2, goes_on_from_where_a_message_began_or_ended) {
+TEST_P(RecurrentModel, goes_on_from_where_a_message_began_or_ended) {
   const auto cache = model_.cache("full", kText);
   model_.read(*cache, text().first(40));
   model_.decode(*cache, 3);
@@ -110,12 +124,12 @@ TEST_P(Lfm2, goes_on_from_where_a_message_began_or_ended) {
   EXPECT_EQ(cache->edit().truncation_point(39), 0u);
 }
 
-TEST_P(Lfm2, that_stops_or_fails_while_it_reads_is_as_it_was) {
+TEST_P(RecurrentModel, that_stops_or_fails_while_it_reads_is_as_it_was) {
   auto failing = std::make_shared<test::FailingBackend>(
-      std::move(kernels::open_backend(GetParam(), {.n_threads = 1}).value()));
-  const GgufFile file = lfm2_file();
-  ModelConfig config = ModelConfig::from(file).value();
-  const auto model = Model::load(*failing, file, config, {}).value();
+      std::move(kernels::open_backend(backend(), {.n_threads = 1}).value()));
+  const GgufFile of_model = file();
+  ModelConfig config = ModelConfig::from(of_model).value();
+  const auto model = Model::load(*failing, of_model, config, {}).value();
   const auto arena = kvcache::Arena::open(failing, 8 << 20).value();
   const auto cache =
       kvcache::Cache::open(arena, model->config().cache_shape(), resolve_recipe("full").value())
@@ -161,7 +175,7 @@ TEST_P(Lfm2, that_stops_or_fails_while_it_reads_is_as_it_was) {
   EXPECT_NE(states_of(*cache), then);
 }
 
-TEST_P(Lfm2, is_not_changed_by_replays_and_second_passes) {
+TEST_P(RecurrentModel, is_not_changed_by_replays_and_second_passes) {
   const auto cache = model_.cache("kvzip", kText);
   const RepeatScript script{.first = {1, 2, 3}, .later = {4, 5}, .then = {6}};
   const ProgressFn silent;
@@ -187,7 +201,7 @@ TEST_P(Lfm2, is_not_changed_by_replays_and_second_passes) {
   }
 }
 
-TEST_P(Lfm2, of_several_chats_that_decode_together_is_as_alone_and_allocates_nothing) {
+TEST_P(RecurrentModel, of_several_chats_that_decode_together_is_as_alone_and_allocates_nothing) {
   std::vector<std::unique_ptr<kvcache::Cache>> caches;
   std::vector<std::vector<float>> alone, together(3, std::vector<float>(kVocabulary));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -205,14 +219,14 @@ TEST_P(Lfm2, of_several_chats_that_decode_together_is_as_alone_and_allocates_not
     ASSERT_TRUE(model_.model->decode(items).ok());
   }
   EXPECT_EQ(together, alone);
-  if (GetParam() == std::string("reference")) return;
+  if (backend() == std::string("reference")) return;
   const std::size_t before = test::allocations_so_far();
   for (std::size_t i = 0; i < 10; ++i)
     ASSERT_TRUE(model_.model->decode_step(*caches[0], ids_[i], together[0]).ok());
   EXPECT_EQ(test::allocations_so_far() - before, 0u);
 }
 
-TEST_P(Lfm2, cannot_forget_or_move_what_its_states_carry) {
+TEST_P(RecurrentModel, cannot_forget_or_move_what_its_states_carry) {
   const auto cache = model_.cache("full", kText);
   model_.read(*cache, text());
   const auto forgotten = cache->edit().forget(100, 10);
@@ -233,7 +247,7 @@ TEST_P(Lfm2, cannot_forget_or_move_what_its_states_carry) {
 }
 
 // What is cut out of a text is held and comes back, but has no states to go on from.
-TEST_P(Lfm2, a_passage_cut_out_of_its_text_is_gathered_again_but_not_continued) {
+TEST_P(RecurrentModel, a_passage_cut_out_of_its_text_is_gathered_again_but_not_continued) {
   const auto cache = model_.cache("full", 2 * kText);
   model_.read(*cache, text());
   const std::vector<float> wanted = [&] {
@@ -254,8 +268,8 @@ TEST_P(Lfm2, a_passage_cut_out_of_its_text_is_gathered_again_but_not_continued) 
 
 // A chat that is read, answered, cut, branched, saved and opened at random says at every end what
 // one says that was read anew.
-TEST_P(Lfm2, after_any_walk_says_what_it_says_when_read_anew) {
-  if (GetParam() == std::string("reference")) GTEST_SKIP() << "cpu walks in less time";
+TEST_P(RecurrentModel, after_any_walk_says_what_it_says_when_read_anew) {
+  if (backend() == std::string("reference")) GTEST_SKIP() << "cpu walks in less time";
   Rng rng(7);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(rng.next() % n); };
   const std::string hash = resolve_recipe("full").value().hash();
@@ -308,7 +322,7 @@ TEST_P(Lfm2, after_any_walk_says_what_it_says_when_read_anew) {
   }
 }
 
-TEST_P(Lfm2, reads_in_spans_where_memory_is_short_and_says_the_same) {
+TEST_P(RecurrentModel, reads_in_spans_where_memory_is_short_and_says_the_same) {
   const std::vector<float> wanted = model_.read(*model_.cache("full", kText), text());
   const RepeatScript script;
   const ProgressFn silent;

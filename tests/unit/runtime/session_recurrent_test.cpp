@@ -1,7 +1,8 @@
-// Chats of a model with recurrent layers: edited, branched, regenerated, saved and opened, they say
+// Chats of models with recurrent layers: edited, branched, regenerated, saved and opened, they say
 // what they say when read anew, and read at most one interval between checkpoints again.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "runtime/limits/presets.h"
@@ -14,12 +15,14 @@ namespace {
 
 using kvcache::RestoreOutcome;
 
-Engine& hybrid_engine() {
+Engine& hybrid_engine(const RecurrentKind& kind) {
   static const test::TempFolder folder(test::Place::memory);
-  static const std::unique_ptr<Engine> engine = [] {
-    EXPECT_TRUE(tiny_lfm2_gguf().write(folder / "tiny.gguf"));
-    return open_engine(folder / "tiny.gguf");
-  }();
+  static std::map<std::string, std::unique_ptr<Engine>> engines;
+  std::unique_ptr<Engine>& engine = engines[kind.name];
+  if (engine != nullptr) return *engine;
+  const std::string name = std::string(kind.name) + ".gguf";
+  EXPECT_TRUE(kind.gguf(4096).write(folder / name));
+  engine = open_engine(folder / name);
   return *engine;
 }
 
@@ -30,12 +33,13 @@ std::string letters(std::size_t n, char first = 'a') {
   return text;
 }
 
-class HybridChat : public ChatTest {
+class HybridChat : public ChatTest, public testing::WithParamInterface<RecurrentKind> {
  protected:
+  static Engine& engine() { return hybrid_engine(GetParam()); }
   static constexpr std::size_t kInterval = 128, kAnswer = 40;
 
   std::unique_ptr<Session> chat(std::string_view recipe = "full") {
-    return open(recipe, 16u << 20, hybrid_engine());
+    return open(recipe, 16u << 20, engine());
   }
   static std::vector<std::int32_t> ids(const Session& session) {
     return {session.tokens().begin(), session.tokens().end()};
@@ -62,7 +66,10 @@ class HybridChat : public ChatTest {
   }
 };
 
-TEST_F(HybridChat, edited_in_the_middle_says_what_it_says_when_read_anew) {
+INSTANTIATE_TEST_SUITE_P(Models, HybridChat, testing::ValuesIn(kRecurrentKinds),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST_P(HybridChat, edited_in_the_middle_says_what_it_says_when_read_anew) {
   const auto session = chat();
   say(*session, letters(300));
   const MessageId kept = say(*session, letters(90, 'b')).answer;
@@ -76,7 +83,7 @@ TEST_F(HybridChat, edited_in_the_middle_says_what_it_says_when_read_anew) {
   EXPECT_EQ(ids(*session), wanted);
 }
 
-TEST_F(HybridChat, regenerated_says_the_same_and_reads_nothing_again) {
+TEST_P(HybridChat, regenerated_says_the_same_and_reads_nothing_again) {
   const auto session = chat();
   say(*session, letters(300));
   say(*session, letters(64, 'b'));
@@ -92,7 +99,7 @@ TEST_F(HybridChat, regenerated_says_the_same_and_reads_nothing_again) {
   }
 }
 
-TEST_F(HybridChat, a_branch_and_its_origin_go_their_own_ways) {
+TEST_P(HybridChat, a_branch_and_its_origin_go_their_own_ways) {
   const auto session = chat();
   say(*session, letters(200));
   const auto branch = value_of(session->fork(ChatId{8}));
@@ -107,7 +114,7 @@ TEST_F(HybridChat, a_branch_and_its_origin_go_their_own_ways) {
   EXPECT_EQ(ids(*branch), wanted);
 }
 
-TEST_F(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
+TEST_P(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
   MessageId kept;
   {
     const auto session = chat();
@@ -133,7 +140,7 @@ TEST_F(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
   }
 }
 
-TEST_F(HybridChat, saved_again_after_a_turn_writes_only_new_states) {
+TEST_P(HybridChat, saved_again_after_a_turn_writes_only_new_states) {
   const auto session = chat();
   say(*session, letters(600));
   const std::size_t all = value_of(session->save()).bytes_written;
@@ -154,7 +161,7 @@ std::vector<kvcache::RecordId> state_records(const test::MemoryRecordStore& stor
   return ids;
 }
 
-TEST_F(HybridChat, with_a_damaged_record_of_states_reads_again_from_the_checkpoint_before) {
+TEST_P(HybridChat, with_a_damaged_record_of_states_reads_again_from_the_checkpoint_before) {
   {
     const auto session = chat();
     say(*session, letters(500));
@@ -187,7 +194,7 @@ TEST_F(HybridChat, with_a_damaged_record_of_states_reads_again_from_the_checkpoi
     }
 }
 
-TEST_F(HybridChat, whose_states_are_all_damaged_is_read_again) {
+TEST_P(HybridChat, whose_states_are_all_damaged_is_read_again) {
   {
     const auto session = chat();
     say(*session, letters(200));
@@ -204,14 +211,14 @@ TEST_F(HybridChat, whose_states_are_all_damaged_is_read_again) {
   EXPECT_EQ(ids(*session), wanted);
 }
 
-TEST_F(HybridChat, a_copy_of_bytes_goes_on_as_the_chat_itself) {
+TEST_P(HybridChat, a_copy_of_bytes_goes_on_as_the_chat_itself) {
   const auto session = chat();
   say(*session, letters(300));
   test::MemoryRecordStore elsewhere;
   const ChatCopy copy = value_of(session->copy_to(elsewhere));
   SessionOptions options(value_of(resolve_recipe("full")));
   options.budget_bytes = 16u << 20;
-  const auto other = value_of(hybrid_engine().new_session(options));
+  const auto other = value_of(engine().new_session(options));
   const ResumeReport report = value_of(other->resume_copy(copy, elsewhere, {}, {}));
   EXPECT_EQ(report.n_reread, 0u) << report.message;
   say(*session, letters(20, 'b'));
@@ -219,7 +226,7 @@ TEST_F(HybridChat, a_copy_of_bytes_goes_on_as_the_chat_itself) {
   EXPECT_EQ(ids(*other), ids(*session));
 }
 
-TEST_F(HybridChat, cannot_forget_a_message_and_says_so) {
+TEST_P(HybridChat, cannot_forget_a_message_and_says_so) {
   const auto session = chat();
   say(*session, letters(100));
   const auto forgotten = session->forget(session->messages().front().id);
@@ -229,16 +236,16 @@ TEST_F(HybridChat, cannot_forget_a_message_and_says_so) {
 
 // Episodes leave the reach, rest in the store where memory is short, and come back; the states go
 // on.
-TEST_F(HybridChat, goes_on_beyond_its_context) {
+TEST_P(HybridChat, goes_on_beyond_its_context) {
   const test::TempFolder folder(test::Place::memory);
-  ASSERT_TRUE(tiny_lfm2_gguf(1536).write(folder / "short.gguf"));
-  const auto engine = open_engine(folder / "short.gguf");
+  ASSERT_TRUE(GetParam().gguf(1536).write(folder / "short.gguf"));
+  const auto short_engine = open_engine(folder / "short.gguf");
   const auto open_in = [&](std::size_t bytes) {
-    auto session = open("compact", bytes, *engine);
+    auto session = open("compact", bytes, *short_engine);
     EXPECT_TRUE(session->set_beyond(BeyondContext::episodes).ok());
     return session;
   };
-  for (const std::size_t bytes : {8u << 20, 1100u << 10}) {
+  for (const std::size_t bytes : {std::size_t{8} << 20, GetParam().tight_bytes}) {
     journal_ = {};
     records_ = {};
     std::vector<std::int32_t> before, wanted;
@@ -269,7 +276,7 @@ TEST_F(HybridChat, goes_on_beyond_its_context) {
   }
 }
 
-TEST_F(HybridChat, compressed_chats_are_measured_and_go_on) {
+TEST_P(HybridChat, compressed_chats_are_measured_and_go_on) {
   for (const char* recipe : {"balanced", "compact", "satchel"}) {
     journal_ = {};
     records_ = {};

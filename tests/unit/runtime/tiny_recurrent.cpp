@@ -1,7 +1,9 @@
 #include "unit/runtime/tiny_recurrent.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/chain_model.h"
@@ -12,6 +14,10 @@ namespace {
 
 constexpr std::size_t kWidth = 64, kFfn = 96, kTaps = 3, kHeadDim = 32, kHeads = 2;
 constexpr std::int32_t kKvHeads[] = {0, 1, 0, 0, 1};  // 0: a convolution
+// Gated DeltaNet: heads of keys, of values, values of each, channels of the convolution.
+constexpr std::size_t kKeys = 2, kValues = 4, kDeltaDim = 16, kDeltaWidth = kValues * kDeltaDim;
+constexpr std::size_t kChannels = 2 * kKeys * kDeltaDim + kDeltaWidth, kDeltaTaps = 4;
+constexpr std::size_t kQwenLayers = 5, kInterval = 4;  // the fifth drafts
 
 // Adds tensors of random values whose products keep the size of what they are given.
 class Tensors {
@@ -22,8 +28,8 @@ class Tensors {
     for (float& value : values) value /= std::sqrt(static_cast<float>(n_in));
     out_.add_tensor(name, {n_in, n_out}, values);
   }
-  void gain(const std::string& name, std::size_t n) {
-    out_.add_tensor(name, {n}, std::vector<float>(n, 1.0f));
+  void gain(const std::string& name, std::size_t n, float value = 1) {
+    out_.add_tensor(name, {n}, std::vector<float>(n, value));
   }
 
  private:
@@ -37,33 +43,64 @@ void add_convolution(Tensors& tensors, const std::string& at) {
   tensors.matrix(at + "shortconv.conv.weight", kWidth, kTaps);
 }
 
-void add_attention(Tensors& tensors, const std::string& at) {
-  tensors.matrix(at + "attn_q.weight", kHeads * kHeadDim, kWidth);
-  tensors.matrix(at + "attn_k.weight", kHeadDim, kWidth);
-  tensors.matrix(at + "attn_v.weight", kHeadDim, kWidth);
+void add_delta(Tensors& tensors, const std::string& at) {
+  tensors.matrix(at + "attn_qkv.weight", kChannels, kWidth);
+  tensors.matrix(at + "attn_gate.weight", kDeltaWidth, kWidth);
+  tensors.matrix(at + "ssm_alpha.weight", kValues, kWidth);
+  tensors.matrix(at + "ssm_beta.weight", kValues, kWidth);
+  tensors.matrix(at + "ssm_conv1d.weight", kChannels, kDeltaTaps);
+  tensors.gain(at + "ssm_a", kValues, -0.5f);
+  tensors.gain(at + "ssm_dt.bias", kValues, -1);
+  tensors.gain(at + "ssm_norm.weight", kDeltaDim);
+  tensors.matrix(at + "ssm_out.weight", kWidth, kDeltaWidth);
+}
+
+// n_queries: with rows of an output gate among them, twice as many as heads.
+void add_attention(Tensors& tensors, const std::string& at, std::size_t n_queries,
+                   std::size_t n_kv_heads) {
+  tensors.matrix(at + "attn_q.weight", n_queries * kHeadDim, kWidth);
+  tensors.matrix(at + "attn_k.weight", n_kv_heads * kHeadDim, kWidth);
+  tensors.matrix(at + "attn_v.weight", n_kv_heads * kHeadDim, kWidth);
   tensors.gain(at + "attn_q_norm.weight", kHeadDim);
   tensors.gain(at + "attn_k_norm.weight", kHeadDim);
   tensors.matrix(at + "attn_output.weight", kWidth, kHeads * kHeadDim);
 }
 
-}  // namespace
+void add_feed_forward(Tensors& tensors, const std::string& at) {
+  tensors.matrix(at + "ffn_gate.weight", kFfn, kWidth);
+  tensors.matrix(at + "ffn_up.weight", kFfn, kWidth);
+  tensors.matrix(at + "ffn_down.weight", kWidth, kFfn);
+}
 
-tests::GgufWriter tiny_lfm2_gguf(std::size_t context) {
+using Counts = std::initializer_list<std::pair<const char*, std::size_t>>;
+
+tests::GgufWriter metadata(const std::string& architecture, std::size_t context,
+                           const Counts& more) {
   tests::GgufWriter out;
-  out.add_string("general.architecture", "lfm2").add_string("general.name", "tiny LFM2");
-  for (const auto& [key, value] : {std::pair{"block_count", std::size(kKvHeads)},
-                                   {"embedding_length", kWidth},
-                                   {"feed_forward_length", kFfn},
-                                   {"context_length", context},
-                                   {"attention.head_count", kHeads},
-                                   {"shortconv.l_cache", kTaps}})
-    out.add_u32("lfm2." + std::string(key), static_cast<std::uint32_t>(value));
-  out.add_i32_array("lfm2.attention.head_count_kv", kKvHeads);
-  out.add_f32("lfm2.attention.layer_norm_rms_epsilon", 1e-5f);
-  out.add_f32("lfm2.rope.freq_base", 1'000'000.0f);
+  out.add_string("general.architecture", architecture).add_string("general.name", "tiny");
+  const auto add = [&](const Counts& counts) {
+    for (const auto& [key, value] : counts)
+      out.add_u32(architecture + "." + key, static_cast<std::uint32_t>(value));
+  };
+  add({{"embedding_length", kWidth},
+       {"feed_forward_length", kFfn},
+       {"context_length", context},
+       {"attention.head_count", kHeads}});
+  add(more);
+  out.add_f32(architecture + ".attention.layer_norm_rms_epsilon", 1e-5f);
+  out.add_f32(architecture + ".rope.freq_base", 1'000'000.0f);
   test::add_byte_vocabulary(out);
   out.add_string("tokenizer.chat_template",
                  "{{- bos_token -}}{{ '<|im_start|>' + message['role'] + '\\n' }}");
+  return out;
+}
+
+}  // namespace
+
+tests::GgufWriter tiny_lfm2_gguf(std::size_t context) {
+  tests::GgufWriter out = metadata(
+      "lfm2", context, {{"block_count", std::size(kKvHeads)}, {"shortconv.l_cache", kTaps}});
+  out.add_i32_array("lfm2.attention.head_count_kv", kKvHeads);
   Tensors tensors(out);
   tensors.matrix("token_embd.weight", test::kBytePieces, kWidth);
   tensors.gain("token_embd_norm.weight", kWidth);
@@ -71,11 +108,43 @@ tests::GgufWriter tiny_lfm2_gguf(std::size_t context) {
     const std::string at = "blk." + std::to_string(layer) + ".";
     tensors.gain(at + "attn_norm.weight", kWidth);
     tensors.gain(at + "ffn_norm.weight", kWidth);
-    (kKvHeads[layer] == 0 ? add_convolution : add_attention)(tensors, at);
-    tensors.matrix(at + "ffn_gate.weight", kFfn, kWidth);
-    tensors.matrix(at + "ffn_up.weight", kFfn, kWidth);
-    tensors.matrix(at + "ffn_down.weight", kWidth, kFfn);
+    if (kKvHeads[layer] == 0)
+      add_convolution(tensors, at);
+    else
+      add_attention(tensors, at, kHeads, 1);
+    add_feed_forward(tensors, at);
   }
+  return out;
+}
+
+tests::GgufWriter tiny_qwen35_gguf(std::size_t context) {
+  tests::GgufWriter out = metadata("qwen35", context,
+                                   {{"block_count", kQwenLayers},
+                                    {"attention.head_count_kv", 2},
+                                    {"rope.dimension_count", kHeadDim / 4},
+                                    {"ssm.conv_kernel", kDeltaTaps},
+                                    {"ssm.state_size", kDeltaDim},
+                                    {"ssm.group_count", kKeys},
+                                    {"ssm.time_step_rank", kValues},
+                                    {"ssm.inner_size", kDeltaWidth},
+                                    {"nextn_predict_layers", 1}});
+  Tensors tensors(out);
+  tensors.matrix("token_embd.weight", test::kBytePieces, kWidth);
+  tensors.gain("output_norm.weight", kWidth);
+  for (std::size_t layer = 0; layer < kQwenLayers; ++layer) {
+    const std::string at = "blk." + std::to_string(layer) + ".";
+    tensors.gain(at + "attn_norm.weight", kWidth);
+    tensors.gain(at + "post_attention_norm.weight", kWidth);
+    if (layer + 1 < kQwenLayers && (layer + 1) % kInterval != 0)
+      add_delta(tensors, at);
+    else
+      add_attention(tensors, at, 2 * kHeads, 2);
+    add_feed_forward(tensors, at);
+  }
+  const std::string drafts = "blk." + std::to_string(kQwenLayers - 1) + ".nextn.";
+  tensors.matrix(drafts + "eh_proj.weight", kWidth, 2 * kWidth);
+  for (const char* name : {"enorm.weight", "hnorm.weight", "shared_head_norm.weight"})
+    tensors.gain(drafts + name, kWidth);
   return out;
 }
 

@@ -1,5 +1,6 @@
-// A small LFM2 of random weights with a vocabulary of bytes, for sessions and whole engines: three
-// convolutions and two layers of attention.
+// Small models of random weights with a vocabulary of bytes, for sessions and whole engines, with
+// recurrent layers: LFM2, three convolutions and two layers of attention; Qwen 3.5, three layers of
+// Gated DeltaNet and one of attention, and one behind them that drafts tokens.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,15 @@
 
 namespace satchel::runtime {
 
-tests::GgufWriter tiny_lfm2_gguf(std::size_t context = 4096);
+tests::GgufWriter tiny_lfm2_gguf(std::size_t context);
+tests::GgufWriter tiny_qwen35_gguf(std::size_t context);
+
+struct RecurrentKind {
+  const char* name;
+  std::size_t tight_bytes;  // a limit at which episodes of a long chat rest
+  tests::GgufWriter (*gguf)(std::size_t context);
+};
+inline constexpr RecurrentKind kRecurrentKinds[] = {{"lfm2", 1100u << 10, tiny_lfm2_gguf},
+                                                    {"qwen35", 1340u << 10, tiny_qwen35_gguf}};
 
 }  // namespace satchel::runtime
