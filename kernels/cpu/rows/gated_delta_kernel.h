@@ -18,8 +18,9 @@ struct GatedDeltaKernel {
   using Float = typename V::Float;
   static constexpr std::size_t kFloats = V::kFloats;
 
-  // Chosen: 128 rows of them are 16 KB, which stay in the nearest cache over all tokens.
-  static constexpr std::size_t kColumns = 32, kVectors = kColumns / kFloats;
+  // Chosen: 128 rows of them are 16 or 32 KB, which stay in the nearest cache over all tokens; with
+  // two sums for each, as many chains as hide the latency of a product.
+  static constexpr std::size_t kVectors = 4, kColumns = kVectors * kFloats;
   using Columns = Float[kVectors];
 
   SATCHEL_INLINE void get(const float* at, std::size_t n, Columns& to) {
