@@ -29,10 +29,10 @@ Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Store::~Store() {
   // The lock says "all is well" only if it is: else the next opening checks the file.
-  const bool flushed = state_->library->flush().ok();
+  const bool is_well = state_->library->flush().ok() && !state_->library->found_damage();
   state_->kv.reset();
   state_->library.reset();
-  if (flushed && state_->lock.has_value()) state_->lock->release();
+  if (is_well && state_->lock.has_value()) state_->lock->release();
 }
 
 Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {

@@ -77,6 +77,9 @@ class Library final : public runtime::ChatLibrary {
   Library(Library&&) = delete;
 
   const LibraryReport& report() const;
+  // Whether damage of the file was found. It is read from then on, or its log is written, but not
+  // the file itself.
+  bool found_damage() const;
   // Unique, so that the caches of one library are never used for another.
   const std::string& library_id() const;
 

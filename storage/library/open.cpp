@@ -140,6 +140,11 @@ Library::~Library() {
 const LibraryReport& Library::report() const {
   return state_->report;
 }
+bool Library::found_damage() const {
+  const auto& why = state_->report.read_only;
+  return (why && why->kind == ErrorKind::corrupt) ||
+         (state_->connection && state_->connection->found_damage());
+}
 const std::string& Library::library_id() const {
   return state_->library_id;
 }
@@ -176,8 +181,11 @@ Result<void> Library::State::connect_for_writing() {
   connection.emplace(std::move(opened));
   SATCHEL_TRY_ASSIGN(const std::int64_t version, version_of(*connection, options.path));
   if (version > newest_version(library_migrations())) return newer_schema(version);
+  // Before anything is written. A new file has nothing to check.
+  if (options.check && version > 0) SATCHEL_TRY(connection->quick_check());
+  options.check = false;
+  connection->allow_checkpoints();
   SATCHEL_TRY(connection->use_wal());
-  if (options.check) SATCHEL_TRY(connection->quick_check());
   return prepare_for_writing(version);
 }
 

@@ -60,6 +60,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
                                    options.vfs.empty() ? nullptr : options.vfs.c_str());
   if (code != SQLITE_OK) return sqlite_error(*handle, code);
   harden(handle->db, options.access);
+  if (options.content == Content::library) set_checkpoints(*handle, false);
   Connection connection(std::move(handle));
   SATCHEL_TRY(
       connection.exec("PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON;"
@@ -114,7 +115,12 @@ Result<void> Connection::use_wal() {
                    "folder on a local disk."};
 }
 
+void Connection::allow_checkpoints() {
+  if (!handle_->disk_failed && !handle_->found_damage) set_checkpoints(*handle_, true);
+}
+
 Result<bool> Connection::empty_wal() {
+  if (handle_->found_damage) return false;
   SATCHEL_TRY_ASSIGN(const std::int64_t busy, integer("PRAGMA wal_checkpoint(TRUNCATE)"));
   return busy == 0;
 }
@@ -129,6 +135,10 @@ Result<void> Connection::quick_check() {
 
 bool Connection::disk_failed() const {
   return handle_->disk_failed;
+}
+
+bool Connection::found_damage() const {
+  return handle_->found_damage;
 }
 
 Transaction::~Transaction() {

@@ -104,6 +104,8 @@ class Transaction {
 class Connection {
  public:
   // Opens the file and applies our settings; reads nothing yet.
+  // A library's write-ahead log stays beside the file until allow_checkpoints(), so that a file
+  // that turns out to be damaged is left as it was found.
   static Result<Connection> open(const ConnectionOptions& options);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
@@ -115,12 +117,15 @@ class Connection {
   Result<Transaction> begin(Sync sync);
 
   Result<void> use_wal();
-  // Checkpoints and empties the write-ahead log; false: a reader prevented it.
+  // The file is sound: from now on its log goes into it, until damage is found or the disk fails.
+  void allow_checkpoints();
+  // Checkpoints and empties the write-ahead log; false: a reader or found_damage() prevented it.
   Result<bool> empty_wal();
   // Fails with LIBRARY_DAMAGED or CACHE_DAMAGED and the first finding.
   Result<void> quick_check();
   // Whether a read, write or sync has failed: the page cache may then differ from the disk.
   bool disk_failed() const;
+  bool found_damage() const;
 
  private:
   explicit Connection(std::unique_ptr<Handle> handle);

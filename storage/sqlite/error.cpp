@@ -34,12 +34,27 @@ Error read_only(const Handle& handle) {
               words_of(handle.content).kept + " Make the folder writable or choose another."};
 }
 
+// The log may be the only sound copy of the newest pages: it must not go into a damaged file, nor
+// onto a disk that has just failed.
+void keep_log(Handle& handle) {
+  if (handle.content == Content::library) set_checkpoints(handle, false);
+}
+
 bool is_forbidden(int system_errno) {
   return system_errno == EROFS || system_errno == EACCES;
 }
 }  // namespace
 
-Error damaged_error(const Handle& handle, std::string_view finding) {
+void set_checkpoints(Handle& handle, bool allowed) {
+  constexpr int kLogPages = 1000;  // SQLite's default
+  if (handle.db == nullptr) return;
+  sqlite3_db_config(handle.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, allowed ? 0 : 1, nullptr);
+  sqlite3_wal_autocheckpoint(handle.db, allowed ? kLogPages : 0);
+}
+
+Error damaged_error(Handle& handle, std::string_view finding) {
+  handle.found_damage = true;
+  keep_log(handle);
   const Words& words = words_of(handle.content);
   return {ErrorKind::corrupt, words.damaged_code,
           "The " + std::string(words.file) + " \"" + handle.path + "\" is damaged (" +
@@ -78,6 +93,7 @@ Error sqlite_error(Handle& handle, int code) {
       return damaged_error(handle, handle.db == nullptr ? "" : sqlite3_errmsg(handle.db));
     case SQLITE_IOERR:
       handle.disk_failed = true;
+      keep_log(handle);
       if (is_disk_full(system)) return disk_full(handle);
       if (is_forbidden(system)) return read_only(handle);
       break;

@@ -15,6 +15,7 @@ struct Handle {
   Content content = Content::library;
   bool full_sync = true;  // SQLite's default
   bool disk_failed = false;
+  bool found_damage = false;
 
   Handle() = default;
   Handle(Handle&&) = delete;
@@ -23,6 +24,8 @@ struct Handle {
 
 // The Error for a code other than OK, ROW and DONE that a call on `handle` just returned.
 Error sqlite_error(Handle& handle, int code);
-Error damaged_error(const Handle& handle, std::string_view finding);
+Error damaged_error(Handle& handle, std::string_view finding);
+// Whether the log goes into the file: when it is long, when the connection closes.
+void set_checkpoints(Handle& handle, bool allowed);
 
 }  // namespace satchel::storage

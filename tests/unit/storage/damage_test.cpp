@@ -1,6 +1,8 @@
 // F15, F16: files with flipped bytes, cut and lengthened files. No signal, no hang; an error or the
 // same words, or a message that says of itself that it is damaged.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -170,6 +172,72 @@ TEST_F(Damage, found_after_an_unclean_end_makes_the_library_read_only) {
     }
     EXPECT_EQ(read_file(folder / "data/library.db"), before);  // never written, never replaced
   });
+}
+
+// A library of many pages, whose last message is in the log alone, since its process was killed.
+void leave_a_log(const TempFolder& folder) {
+  {
+    const auto store = open_store(folder);
+    const ChatId chat = must(store->library().create_chat(named("chat")));
+    for (int i = 0; i < 50; ++i) say(store->library(), chat, std::string(3000, 'x'));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto store = open_store(folder);
+    say(store->library(), {1}, "in the log alone");
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+}
+
+// The index beside the log is SQLite's own, made anew by whoever opens the file.
+std::string library_and_log(const TempFolder& folder) {
+  return read_file(folder / "data/library.db") + read_file(folder / "data/library.db-wal");
+}
+
+TEST_F(Damage, keeps_the_log_out_of_the_file_however_often_it_is_opened) {
+  const TempFolder folder(Place::memory);
+  leave_a_log(folder);
+  ASSERT_GT(std::filesystem::file_size(folder / "data/library.db-wal"), 0u);
+  std::string damaged = read_file(folder / "data/library.db");
+  // Pages of the 50 long messages, which the log does not have.
+  std::fill_n(damaged.begin() + 20 * 4096, 10 * 4096, '\xee');
+  write_file(folder / "data/library.db", damaged);
+  const std::string before = library_and_log(folder);
+  for (int start = 0; start < 3; ++start) {
+    SCOPED_TRACE(start);
+    {
+      const auto opened = try_store(folder);
+      ASSERT_TRUE(opened.ok());
+      Library& library = opened.value()->library();
+      ASSERT_TRUE(library.report().read_only.has_value());
+      EXPECT_EQ(library.report().read_only->code, "LIBRARY_DAMAGED");
+      EXPECT_EQ(code_of(library.create_chat(named("x"))), "LIBRARY_DAMAGED");
+    }
+    EXPECT_TRUE(library_and_log(folder) == before);
+  }
+}
+
+TEST_F(Damage, met_while_the_library_is_open_keeps_the_log_and_is_checked_at_the_next_start) {
+  const TempFolder folder(Place::memory);
+  leave_a_log(folder);
+  open_store(folder);  // whose end takes the log into the file
+  std::string damaged = read_file(folder / "data/library.db");
+  std::fill_n(damaged.begin() + 20 * 4096, 10 * 4096, '\xee');
+  write_file(folder / "data/library.db", damaged);
+  {
+    const auto store = open_store(folder);  // after a clean end nobody checks
+    EXPECT_EQ(code_of(store->library().messages({1})), "LIBRARY_DAMAGED");
+    must(store->library().create_chat(named("another")));
+  }
+  EXPECT_TRUE(read_file(folder / "data/library.db") == damaged);
+  EXPECT_GT(std::filesystem::file_size(folder / "data/library.db-wal"), 0u);
+  const auto store = open_store(folder);
+  ASSERT_TRUE(store->library().report().read_only.has_value());
+  EXPECT_EQ(store->library().report().read_only->code, "LIBRARY_DAMAGED");
+  EXPECT_TRUE(must(store->library().find_chat("another")).has_value());
 }
 
 TEST_F(Damage, a_file_that_is_no_library_is_refused_and_left_alone) {
