@@ -18,10 +18,14 @@ struct Store::State {
   std::string cache_notice;
   bool ended_unclean = false;
   bool is_new_library = false;  // there was no library.db
+  bool writes_kv = false;
 
   Result<void> open_library();
   Result<void> check_not_emptied(const fs::path& library_file) const;
-  Result<void> open_kv();
+  bool can_write() const;
+  void open_kv();
+  Result<void> try_kv();
+  Result<void> prepare_cache_dir();
   Result<void> sweep_orphans();
 };
 
@@ -40,13 +44,7 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   state->options = std::move(options);
   if (state->options.clock == nullptr) state->options.clock = &state->system_clock;
   SATCHEL_TRY(state->open_library());
-  const auto kv = state->open_kv();
-  if (!kv.ok()) {
-    state->kv.reset();
-    if (kv.error().kind != ErrorKind::not_found) state->cache_notice = kv.error().message;
-    if (state->options.log)
-      state->options.log(LogLevel::warning, "store", "no saved caches code=" + kv.error().code);
-  }
+  state->open_kv();
   return std::unique_ptr<Store>(new Store(std::move(state)));
 }
 
@@ -95,27 +93,52 @@ Result<void> Store::State::check_not_emptied(const fs::path& library_file) const
                    advice_for_damaged_library(library_file)};
 }
 
-Result<void> Store::State::open_kv() {
-  const bool writing = !library->report().read_only.has_value();
-  if (writing) {
-    SATCHEL_TRY(make_private_folder(options.cache_dir));
-    if (!fs::equivalent(options.cache_dir, options.data_dir)) {
-      // Two libraries may be given one cache folder; the second does without.
-      SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));
-      cache_lock.emplace(std::move(taken));
-      SATCHEL_TRY(tag_as_cache(options.cache_dir));
-    }
+bool Store::State::can_write() const {
+  return !library->report().read_only.has_value();
+}
+
+// Opens the saved caches, and lets them be written once the library can be. What fails is tried
+// again when they are asked for next.
+void Store::State::open_kv() {
+  if (kv != nullptr && (writes_kv || !can_write())) return;
+  const auto opened = try_kv();
+  if (opened.ok() || opened.error().kind == ErrorKind::not_found) return;
+  if (kv == nullptr) cache_notice = opened.error().message;
+  if (options.log)
+    options.log(LogLevel::warning, "store", "no saved caches code=" + opened.error().code);
+}
+
+Result<void> Store::State::prepare_cache_dir() {
+  SATCHEL_TRY(make_private_folder(options.cache_dir));
+  if (cache_lock || fs::equivalent(options.cache_dir, options.data_dir)) return {};
+  // Two libraries may be given one cache folder; the second does without.
+  SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));
+  cache_lock.emplace(std::move(taken));
+  return tag_as_cache(options.cache_dir);
+}
+
+Result<void> Store::State::try_kv() {
+  const bool writing = can_write();
+  if (writing) SATCHEL_TRY(prepare_cache_dir());
+  if (kv != nullptr) {
+    SATCHEL_TRY(kv->allow_writing());
+  } else {
+    SATCHEL_TRY_ASSIGN(kv,
+                       KvStore::open({.path = options.cache_dir / "kvcache.db",
+                                      .mode = writing ? OpenMode::read_write : OpenMode::read_only,
+                                      .log = options.log,
+                                      .library_id = library->library_id(),
+                                      .is_new_library = is_new_library,
+                                      .quota_bytes = options.quota_bytes,
+                                      .vfs = options.vfs}));
   }
-  SATCHEL_TRY_ASSIGN(kv,
-                     KvStore::open({.path = options.cache_dir / "kvcache.db",
-                                    .mode = writing ? OpenMode::read_write : OpenMode::read_only,
-                                    .log = options.log,
-                                    .library_id = library->library_id(),
-                                    .is_new_library = is_new_library,
-                                    .quota_bytes = options.quota_bytes,
-                                    .vfs = options.vfs}));
+  writes_kv = writing;
   cache_notice = kv->notice();
-  return writing ? sweep_orphans() : Result<void>();
+  if (!writing) return {};
+  const auto swept = sweep_orphans();  // those that stay go at the next opening
+  if (!swept.ok() && options.log)
+    options.log(LogLevel::warning, "store", "orphans not deleted code=" + swept.error().code);
+  return {};
 }
 
 // Saved caches of chats that are gone: a deletion that found the cache unreachable.
@@ -135,6 +158,7 @@ Library& Store::library() {
   return *state_->library;
 }
 KvStore* Store::kv() {
+  state_->open_kv();
   return state_->kv.get();
 }
 const std::string& Store::cache_notice() const {

@@ -37,7 +37,8 @@ class Store final : public runtime::ChatStore {
   Store(Store&&) = delete;
 
   Library& library() override;
-  // nullptr where there is no place for it: chats work, only reopening takes longer.
+  // nullptr where there is no place for it: chats work, only reopening takes longer. Where the
+  // library could not be written at first, this tries again; a store once given stays valid.
   KvStore* kv();
   kvcache::RecordStore* records() override { return kv(); }
   std::vector<std::string> notices() const override;

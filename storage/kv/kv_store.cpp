@@ -170,6 +170,16 @@ const kvcache::StreamCoder* KvStore::coder() const {
   return &kCoder;
 }
 
+Result<void> KvStore::allow_writing() {
+  if (state_->options.mode == OpenMode::read_write) return {};
+  state_->options.mode = OpenMode::read_write;
+  state_->connection.reset();
+  const auto opened = state_->reader();
+  if (opened.ok()) return {};
+  state_->options.mode = OpenMode::read_only;
+  return opened.error();
+}
+
 Result<std::unique_ptr<KvStore>> KvStore::open(KvOptions options) {
   std::error_code ignored;
   if (options.mode == OpenMode::read_only && !std::filesystem::exists(options.path, ignored))

@@ -50,6 +50,9 @@ class KvStore final : public kvcache::RecordStore {
   ~KvStore() override;
   KvStore(KvStore&&) = delete;
 
+  // From now on it may be written, as if opened with read_write.
+  //   errors  as open(): it stays as it was
+  Result<void> allow_writing();
   // Message for the user: why saved caches were deleted or moved aside; empty: neither happened.
   const std::string& notice() const;
 

@@ -61,9 +61,11 @@ struct LibraryOptions {
 };
 
 struct LibraryReport {
-  std::optional<Error> read_only;  // why the library is read-only; none: it is writable
-  std::size_t n_interrupted = 0;   // answers still streaming when their process died
-  std::filesystem::path backup;    // made before a migration; empty: no migration
+  // Why the library cannot be written; none: it can. Where the reason may pass (a full disk), the
+  // next call that writes tries again.
+  std::optional<Error> read_only;
+  std::size_t n_interrupted = 0;  // answers still streaming when their process died
+  std::filesystem::path backup;   // made before a migration; empty: no migration
 };
 
 class Library final : public runtime::ChatLibrary {

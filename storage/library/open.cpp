@@ -122,6 +122,11 @@ constexpr const char* kSchema1AsSchema2 =
     "CREATE TEMP VIEW chat AS SELECT *, last_seq AS n_live, model_fingerprint AS model_1 FROM "
     "main.chat;";
 
+// Whether a library that could not be written can be later, without another start.
+bool may_pass(const Error& why) {
+  return why.kind != ErrorKind::corrupt && why.code != "SCHEMA_NEWER";
+}
+
 Result<void> restore_cut(Connection& connection, const Cut& cut) {
   SATCHEL_TRY_ASSIGN(Transaction change, connection.begin(Sync::full));
   SATCHEL_TRY(cut_to(connection, cut));
@@ -159,8 +164,7 @@ Result<std::unique_ptr<Library>> Library::open(LibraryOptions options) {
 
 Result<void> Library::State::connect() {
   if (options.mode == OpenMode::read_write) {
-    auto writing = make_private_file(options.path);
-    if (writing.ok()) writing = connect_for_writing();
+    const auto writing = open_for_writing();
     if (writing.ok()) return {};
     report.read_only = writing.error();
     if (options.log)
@@ -173,6 +177,11 @@ Result<void> Library::State::connect() {
   // The first failure says more than that of the second, lesser try.
   if (!reading.ok() && options.mode == OpenMode::read_write) return *report.read_only;
   return reading;
+}
+
+Result<void> Library::State::open_for_writing() {
+  SATCHEL_TRY(make_private_file(options.path));
+  return connect_for_writing();
 }
 
 Result<void> Library::State::connect_for_writing() {
@@ -230,8 +239,23 @@ Result<Connection*> Library::State::reader() {
 }
 
 Result<Connection*> Library::State::writer() {
-  if (report.read_only.has_value()) return *report.read_only;
+  if (report.read_only.has_value()) SATCHEL_TRY(try_writing_again());
   return reader();
+}
+
+// What hindered the opening may have passed: a disk has space again, another program has ended.
+Result<void> Library::State::try_writing_again() {
+  if (options.mode == OpenMode::read_only || !may_pass(*report.read_only)) return *report.read_only;
+  connection.reset();
+  const auto writing = open_for_writing();
+  if (writing.ok()) {
+    report.read_only.reset();
+    return {};
+  }
+  report.read_only = writing.error();
+  connection.reset();
+  (void)connect_for_reading();  // else the next call that reads tries again
+  return writing;
 }
 
 // After a disk failure the page cache is not to be trusted. What was not acknowledged as saved is

@@ -40,13 +40,16 @@ struct Library::State {
   // The connection; reopened and checked after a disk failure.
   Result<Connection*> reader();
   Result<Connection*> writer();
-  // The first opening. Falls back to read-only, with the reason in the report.
+  // The first opening. Falls back to read-only, with the reason in the report; each call that
+  // writes tries again, unless the file is damaged or newer.
   Result<void> connect();
 
  private:
+  Result<void> open_for_writing();
   Result<void> connect_for_writing();
   Result<void> connect_for_reading();
   Result<void> reconnect();
+  Result<void> try_writing_again();
   Result<void> prepare_for_writing(std::int64_t version);
   Result<void> interrupt_streaming();
 };

@@ -242,6 +242,46 @@ INSTANTIATE_TEST_SUITE_P(Disk, EveryFault,
                                          Fault{FailingVfs::How::full, FailingVfs::Then::always}),
                          name_of_fault);
 
+TEST(Fault, that_is_over_after_the_start_is_over_for_the_store) {
+  FailingVfs vfs("failing");
+  int n_read_only = 0, n = 0;
+  for (bool has_failed = true; has_failed;) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const TempFolder folder(Place::memory);
+    {
+      const auto store = open_store(folder);
+      const ChatId chat = must(store->library().create_chat(named("a")));
+      must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
+    }
+    vfs.fail_at(n++, FailingVfs::How::full, FailingVfs::Then::once);
+    const auto store = open_store(folder, {.vfs = vfs.name()});
+    has_failed = vfs.has_failed();
+    vfs.stop_failing();
+    n_read_only += store->library().report().read_only ? 1 : 0;
+    KvStore* const early = store->kv();  // a session may have it already
+    say(store->library(), {1}, "hello");
+    EXPECT_FALSE(store->library().report().read_only.has_value());
+    ASSERT_NE(store->kv(), nullptr) << store->cache_notice();
+    EXPECT_TRUE(early == nullptr || early == store->kv());
+    must(store->kv()->put_record(key_of({1}), 1, bytes_of(10, 1)));
+    EXPECT_EQ(must(store->kv()->record(key_of({1}), 1)), bytes_of(10, 1));
+    ASSERT_LT(n, kCallsMax);
+  }
+  EXPECT_GT(n_read_only, 0);
+}
+
+TEST(Fault, a_damaged_or_newer_library_is_not_tried_again) {
+  const TempFolder folder(Place::memory);
+  open_store(folder);
+  std::string newer = read_file(folder / "data/library.db");
+  newer[63] = 99;  // the low byte of user_version
+  write_file(folder / "data/library.db", newer);
+  const auto store = open_store(folder);
+  EXPECT_EQ(code_of(store->library().create_chat(named("x"))), "SCHEMA_NEWER");
+  EXPECT_EQ(code_of(store->library().create_chat(named("x"))), "SCHEMA_NEWER");
+  EXPECT_EQ(read_file(folder / "data/library.db"), newer);
+}
+
 TEST(Fault, after_a_failed_sync_the_file_is_opened_again_and_not_synced_again) {
   FailingVfs vfs("failing");
   const TempFolder folder(Place::memory);
