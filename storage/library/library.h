@@ -106,7 +106,8 @@ class Library final : public runtime::ChatLibrary {
   Result<void> finish(MessageId message, runtime::MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> truncate(ChatId chat, MessageId last) override;
-  // A damaged message comes as `damaged`, without text and tokens.
+  // A damaged message comes as `damaged`, without text and tokens; so does one whose row is gone,
+  // where the others and the chat's counters show it. Its id is below 0 if nobody knows it.
   Result<std::vector<runtime::StoredMessage>> messages(ChatId chat) override;
   // Settings called "chat.ID.NAME".
   Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) override;

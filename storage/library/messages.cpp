@@ -1,6 +1,8 @@
-// Messages as they are read. A row whose checksum does not match costs that message, not the chat.
+// Messages as they are read. A row whose checksum does not match, or that is gone, costs that
+// message, not the chat.
 #include <algorithm>
 
+#include "storage/library/message_path.h"
 #include "storage/library/state.h"
 
 namespace satchel::storage {
@@ -134,11 +136,38 @@ Result<void> add_parts(Connection& db, StoredMessage& message) {
   }
 }
 
-Error messages_missing() {
-  return {
-      ErrorKind::corrupt, "LIBRARY_DAMAGED",
-      "The library is damaged: messages of this chat are missing. Nothing was changed. Copy the "
-      "folder to a safe place; a backup may contain them."};
+// Of one that is gone: nobody knows more than that it stood there.
+StoredMessage missing_at(const MissingMessage& missing, Role role) {
+  StoredMessage message;
+  message.id = {missing.id};
+  message.role = role;
+  message.state = MessageState::damaged;
+  return message;
+}
+
+struct ReadRows {
+  std::vector<StoredMessage> messages;
+  std::vector<std::int64_t> seqs;  // of the messages
+  std::int64_t n_rows = 0;         // of the chat, those that are not live too
+  std::set<std::int64_t> damaged;
+  bool is_linked = true;  // each follows the one before it
+
+  void add_missing(std::span<const MissingMessage> missing);
+};
+
+// A user's where an answer follows or nothing stands before, an answer's elsewhere.
+void ReadRows::add_missing(std::span<const MissingMessage> missing) {
+  for (const MissingMessage& one : missing) {
+    const auto at = std::lower_bound(seqs.begin(), seqs.end(), one.seq) - seqs.begin();
+    const auto next = messages.begin() + at;
+    const bool before_answer = next != messages.end() && next->role == Role::assistant;
+    const bool is_first = next == messages.begin();
+    const bool behind_user = !is_first && std::prev(next)->role == Role::user;
+    const bool is_users = before_answer || is_first || !behind_user;
+    messages.insert(next, missing_at(one, is_users ? Role::user : Role::assistant));
+    seqs.insert(seqs.begin() + at, one.seq);
+    damaged.insert(one.id);
+  }
 }
 }  // namespace
 
@@ -182,6 +211,42 @@ std::int64_t checksum_2_of(const MessageRow& row) {
   return sum.get();
 }
 
+namespace {
+
+// Of a chat whose path is whole, the rows that are live; else those on `path`.
+Result<ReadRows> read_rows(Connection& db, ChatId chat, const std::string& model_1,
+                           const std::map<std::int64_t, Stream>& streams, const MessagePath* path) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare(kColumns));
+  query.bind(1, chat.value);
+  ReadRows read;
+  bool last_is_old = false;
+  for (;; ++read.n_rows) {
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return read;
+    const bool is_on_path =
+        path == nullptr ? query.integer_at(kLive) != 0 : path->ids.contains(query.integer_at(0));
+    if (!is_on_path) continue;
+    std::optional<StoredMessage> message = message_at(query);
+    if (!message) read.damaged.insert(query.integer_at(0));
+    const std::int64_t before = read.messages.empty() ? 0 : read.messages.back().id.value;
+    if (message && message->parent.value != before) read.is_linked = false;
+    read.seqs.push_back(query.integer_at(2));
+    read.messages.push_back(message ? std::move(*message) : damaged_at(query));
+    StoredMessage& last = read.messages.back();
+    if (last.tokenizer == 0) last.model = model_1;
+    if (last_is_old) split_old_document(read.messages[read.messages.size() - 2], last);
+    last_is_old = is_old(query);
+    if (const auto own = streams.find(last.id.value); own != streams.end()) {
+      last.tokens = own->second.tokens;
+      last.text = own->second.text;
+    } else if (last.state == MessageState::streaming) {
+      SATCHEL_TRY(add_parts(db, last));
+    }
+  }
+}
+
+}  // namespace
+
 Result<std::vector<StoredMessage>> Library::messages(ChatId chat) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
   // One statement open all the time: one moment of a file that another process may be writing.
@@ -189,37 +254,20 @@ Result<std::vector<StoredMessage>> Library::messages(ChatId chat) {
                      db->prepare("SELECT last_seq, n_live, model_1 FROM chat WHERE id = ?1"));
   SATCHEL_TRY_ASSIGN(const bool found, known.bind(1, chat.value).step());
   if (!found) return chat_not_found(chat);
-  SATCHEL_TRY_ASSIGN(Query query, db->prepare(kColumns));
-  query.bind(1, chat.value);
-  std::vector<StoredMessage> messages;
-  std::int64_t n_rows = 0;
-  std::size_t n_damaged = 0;
-  bool last_is_old = false;
-  for (;; ++n_rows) {
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) break;
-    if (query.integer_at(kLive) == 0) continue;
-    std::optional<StoredMessage> message = message_at(query);
-    if (!message) ++n_damaged;
-    messages.push_back(message ? std::move(*message) : damaged_at(query));
-    StoredMessage& last = messages.back();
-    if (last.tokenizer == 0) last.model = known.text_at(2);
-    if (last_is_old) split_old_document(messages[messages.size() - 2], last);
-    last_is_old = is_old(query);
-    if (const auto own = state_->streams.find(last.id.value); own != state_->streams.end()) {
-      last.tokens = own->second.tokens;
-      last.text = own->second.text;
-    } else if (last.state == MessageState::streaming) {
-      SATCHEL_TRY(add_parts(*db, last));
-    }
+  const MessageCounts counts{.last_seq = known.integer_at(0), .n_live = known.integer_at(1)};
+  const std::string model_1 = known.text_at(2);
+  SATCHEL_TRY_ASSIGN(ReadRows read, read_rows(*db, chat, model_1, state_->streams, nullptr));
+  const bool is_whole = read.is_linked && read.n_rows == counts.last_seq &&
+                        static_cast<std::int64_t>(read.messages.size()) == counts.n_live;
+  if (!is_whole) {
+    SATCHEL_TRY_ASSIGN(const MessagePath path, find_path(*db, chat, counts, read.damaged));
+    SATCHEL_TRY_ASSIGN(read, read_rows(*db, chat, model_1, state_->streams, &path));
+    read.add_missing(path.missing);
   }
-  if (n_rows != known.integer_at(0) ||
-      static_cast<std::int64_t>(messages.size()) != known.integer_at(1))
-    return messages_missing();
-  if (n_damaged > 0 && state_->options.log)
+  if ((!read.damaged.empty() || !is_whole) && state_->options.log)
     state_->options.log(LogLevel::error, "library",
-                        "messages damaged n=" + std::to_string(n_damaged));
-  return messages;
+                        "messages damaged n=" + std::to_string(read.damaged.size()));
+  return std::move(read.messages);
 }
 
 }  // namespace satchel::storage

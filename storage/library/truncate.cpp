@@ -28,8 +28,11 @@ Result<void> check_cut(Connection& db, const Cut& cut) {
 Result<void> cut_to(Connection& db, const Cut& cut) {
   SATCHEL_TRY_ASSIGN(
       Query flags,
-      db.prepare("WITH RECURSIVE path(id) AS (SELECT ?2 UNION SELECT m.parent FROM message m, path "
-                 "WHERE m.id = path.id AND m.chat = ?1 AND m.parent IS NOT NULL) "
+      // Past a row that is gone the path goes on with what was live before it.
+      db.prepare("WITH RECURSIVE path(id) AS (SELECT ?2 UNION SELECT coalesce((SELECT p.id FROM "
+                 "message p WHERE p.id = m.parent), (SELECT p.id FROM message p WHERE p.chat = "
+                 "m.chat AND p.seq < m.seq AND p.live = 1 ORDER BY p.seq DESC LIMIT 1)) FROM "
+                 "message m, path WHERE m.id = path.id AND m.chat = ?1 AND m.parent IS NOT NULL) "
                  "UPDATE message SET live = (id IN (SELECT id FROM path)) WHERE chat = ?1 AND live "
                  "<> (id IN (SELECT id FROM path))"));
   SATCHEL_TRY(flags.bind(1, cut.chat).bind(2, cut.last).run());

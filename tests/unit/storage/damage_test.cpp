@@ -1,6 +1,7 @@
 // F15, F16: files with flipped bytes, cut and lengthened files. No signal, no hang; an error or the
 // same words, or a message that says of itself that it is damaged.
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,6 +152,68 @@ TEST_F(Damage, of_one_message_costs_one_message) {
     EXPECT_EQ(found[2].text, "the third");
     EXPECT_TRUE(log.mentions("damaged"));
     say(store->library(), {1}, "and on");
+  });
+}
+
+// What happens to one row, the others being sound.
+void change(const TempFolder& folder, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "data/library.db").c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  EXPECT_EQ(sqlite3_changes(db), 1) << sql;
+  EXPECT_EQ(sqlite3_close(db), SQLITE_OK);
+}
+
+std::vector<std::string> words_of(const TempFolder& folder) {
+  const auto store = open_store(folder);
+  std::vector<std::string> words;
+  for (const auto& message : must(store->library().messages({1})))
+    words.push_back(is_damaged(message) ? "?" : message.text);
+  return words;
+}
+
+TEST_F(Damage, of_one_row_costs_at_most_one_message) {
+  const std::vector<std::pair<const char*, std::vector<std::string>>> cases = {
+      {"DELETE FROM message WHERE seq = 1", {"?", "the second", "the third"}},
+      {"DELETE FROM message WHERE seq = 2", {"the first", "?", "the third"}},
+      {"DELETE FROM message WHERE seq = 3", {"the first", "the second", "?"}},
+      {"UPDATE message SET live = 0 WHERE seq = 1", kTexts},
+      {"UPDATE message SET live = 0 WHERE seq = 2", kTexts},
+      {"UPDATE message SET live = 0 WHERE seq = 3", kTexts},
+      {"UPDATE message SET parent = NULL WHERE seq = 2", {"the first", "?", "the third"}},
+      {"UPDATE chat SET n_live = 2", kTexts},
+      {"UPDATE chat SET n_live = 1000000000000", kTexts},
+      {"UPDATE chat SET n_live = -9223372036854775807", kTexts},
+      {"UPDATE chat SET last_seq = 1000000000000", kTexts},
+      {"UPDATE chat SET last_seq = 0", kTexts}};
+  const Files files = sound_files();
+  for (const auto& [sql, words] : cases) {
+    SCOPED_TRACE(sql);
+    try_case(files, [&, &sql = sql, &words = words](const TempFolder& folder) {
+      change(folder, sql);
+      EXPECT_EQ(words_of(folder), words);
+    });
+  }
+}
+
+TEST_F(Damage, of_one_row_does_not_hinder_writing_and_cutting) {
+  try_case(sound_files(), [](const TempFolder& folder) {
+    change(folder, "DELETE FROM message WHERE seq = 2");
+    {
+      const auto store = open_store(folder);
+      const MessageId last = must(store->library().messages({1})).back().id;
+      say(store->library(), {1}, "and on");
+      must(store->library().truncate({1}, last));
+      say(store->library(), {1}, "otherwise");
+    }
+    EXPECT_EQ(words_of(folder),
+              (std::vector<std::string>{"the first", "?", "the third", "otherwise"}));
+  });
+  try_case(sound_files(), [](const TempFolder& folder) {
+    change(folder, "DELETE FROM message WHERE seq = 3");
+    say(open_store(folder)->library(), {1}, "and on");
+    EXPECT_EQ(words_of(folder),
+              (std::vector<std::string>{"the first", "the second", "?", "and on"}));
   });
 }
 
