@@ -13,6 +13,7 @@
 #include "app/manual/manual_page.h"
 #include "app/paths.h"
 #include "kvcache/comparison/comparison.h"
+#include "runtime/gguf/mapping_guard.h"
 #include "storage/store.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
@@ -89,6 +90,7 @@ ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearan
 int main(int argc, char** argv) {
   Arguments arguments;
   if (const int code = parse(argc, argv, arguments); code >= 0) return code;
+  runtime::guard_mappings();
   QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("satchel"));
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));

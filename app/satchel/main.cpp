@@ -17,6 +17,7 @@
 #include "app/serve/commands.h"
 #endif
 #include "kvcache/comparison/comparison.h"
+#include "runtime/gguf/mapping_guard.h"
 
 namespace {
 
@@ -104,6 +105,7 @@ void open_standard_streams() {
 int main(int argc, char** argv) {
   open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
+  satchel::runtime::guard_mappings();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write
   try {
     return run(argc, argv);

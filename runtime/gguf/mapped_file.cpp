@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/gguf/mapping_guard.h"
 #include "runtime/gguf/value.h"
 
 namespace satchel::runtime {
@@ -30,13 +31,22 @@ Result<MappedFile::Stamp> MappedFile::stamp_of(int descriptor) {
     return Error{ErrorKind::storage, "MODEL_READ",
                  "The file's size cannot be read: " + reason_of(errno) + "."};
   return Stamp{.size = static_cast<std::uint64_t>(status.st_size),
-               .changed_s = status.st_mtim.tv_sec,
-               .changed_ns = status.st_mtim.tv_nsec};
+               .written_s = status.st_mtim.tv_sec,
+               .written_ns = status.st_mtim.tv_nsec,
+               .changed_s = status.st_ctim.tv_sec,
+               .changed_ns = status.st_ctim.tv_nsec,
+               .n_names = static_cast<std::uint64_t>(status.st_nlink)};
+}
+
+bool MappedFile::Stamp::is_same_as(const Stamp& now) const {
+  if (size != now.size || written_s != now.written_s || written_ns != now.written_ns) return false;
+  return (changed_s == now.changed_s && changed_ns == now.changed_ns) || now.n_names < n_names;
 }
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   MappedFile file;
+  file.name_ = name;
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.descriptor_ < 0) {
@@ -57,6 +67,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor_, 0);
   if (memory == MAP_FAILED) return read_error(name, reason_of(errno));
   file.bytes_ = {static_cast<const std::byte*>(memory), size};
+  enter_mapping(memory, size);
   (void)madvise(
       memory, size,
       MADV_DONTDUMP);  // gigabytes that a core dump can do without; failing costs only that
@@ -65,11 +76,13 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : name_(std::move(other.name_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
       stamp_(other.stamp_),
       bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(name_, other.name_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(stamp_, other.stamp_);
   std::swap(bytes_, other.bytes_);
@@ -77,6 +90,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
+  if (!bytes_.empty()) leave_mapping(bytes_.data());
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   if (descriptor_ >= 0) close(descriptor_);
 }
@@ -84,10 +98,14 @@ MappedFile::~MappedFile() {
 Result<void> MappedFile::check_unchanged() const {
   if (descriptor_ < 0) return {};
   SATCHEL_TRY_ASSIGN(const Stamp now, stamp_of(descriptor_));
-  if (now == stamp_) return {};
-  return Error{
-      ErrorKind::corrupt, "MODEL_CHANGED",
-      "The model file changed while it was open, so Satchel stopped using it. Open it again."};
+  if (!stamp_.is_same_as(now))
+    return Error{ErrorKind::corrupt, "MODEL_CHANGED",
+                 "The model file " + quoted(name_, 128) +
+                     " changed while it was open, so Satchel stopped using it. Open the model "
+                     "again."};
+  if (has_faulted(bytes_.data()))
+    return read_error(name_, "the disk failed. Check the disk, then open the model again");
+  return {};
 }
 
 void MappedFile::let_go(std::span<const std::byte> bytes) const {

@@ -1,14 +1,15 @@
 // MappedFile: a regular file mapped read-only and excluded from core dumps.
 //   owns    the mapping; the bytes keep their address when the object moves
-//   errors  MODEL_NOT_FOUND, MODEL_READ (permission, folder, device), MODEL_CHANGED
-//   limits  if another process truncates the mapped file, the next access faults (SIGBUS);
-//           check_unchanged() detects this earlier, except in a race
+//   errors  MODEL_NOT_FOUND, MODEL_READ (permission, folder, device, disk), MODEL_CHANGED
+//   limits  if another process truncates the mapped file, the next access faults (SIGBUS). Programs
+//           that guard_mappings() read zeros instead, and check_unchanged() fails from then on
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "kernels/base/result.h"
 
@@ -24,8 +25,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Fails if size or modification time differ from those at opening. An object without a file is
-  // unchanged.
+  // Fails if the file was written since opening, whatever its time of modification says, or could
+  // not be read. One that was deleted or replaced under its name keeps its bytes and is unchanged,
+  // as is an object without a file. Costs a system call.
   Result<void> check_unchanged() const;
 
   // Drops the whole pages inside `bytes` from resident memory; the next access reads the file
@@ -35,12 +37,14 @@ class MappedFile {
  private:
   struct Stamp {
     std::uint64_t size = 0;
-    std::int64_t changed_s = 0;
-    std::int64_t changed_ns = 0;
-    bool operator==(const Stamp&) const = default;
+    std::int64_t written_s = 0, written_ns = 0;  // which programs can set back
+    std::int64_t changed_s = 0, changed_ns = 0;  // which they cannot; a name that goes counts, too
+    std::uint64_t n_names = 0;
+    bool is_same_as(const Stamp& now) const;
   };
   static Result<Stamp> stamp_of(int descriptor);
 
+  std::string name_;
   int descriptor_ = -1;
   Stamp stamp_;
   std::span<const std::byte> bytes_;

@@ -278,6 +278,7 @@ Result<std::string> GgufFile::model_fingerprint() const {
       (void)XXH3_128bits_update(&state, piece.data(), piece.size());
       let_go(piece);  // else the whole file would count beside what is made of it
     }
+  SATCHEL_TRY(check_unchanged());  // the hash is that of what was loaded before, too
   const XXH128_hash_t hash = XXH3_128bits_digest(&state);
   char text[33];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),

@@ -90,8 +90,8 @@ class GgufFile {
   // once. It detects other and damaged files, not forged ones.
   Result<std::string> model_fingerprint() const;
 
-  // Fails with MODEL_CHANGED if the file was written since opening. Call before long reads of
-  // weights.
+  // Fails with MODEL_CHANGED if a file was written since opening, with MODEL_READ if one could not
+  // be read. Call before what was read from weights is used or saved.
   Result<void> check_unchanged() const;
   // Drops the pages of tensor bytes that will not be read soon from resident memory. The next
   // access reads the file again. Does nothing for view().

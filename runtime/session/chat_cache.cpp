@@ -40,8 +40,14 @@ kvcache::SnapshotIdentity ChatCache::identity(std::span<const std::int32_t> toke
   return {.model = engine_.fingerprint, .recipe = recipe_.hash(), .tokens = tokens};
 }
 
+Result<kvcache::SaveReport> ChatCache::save(kvcache::Snapshot& snapshot,
+                                            std::span<const std::int32_t> tokens) const {
+  SATCHEL_TRY(engine_.file.check_unchanged());
+  return snapshot.save(identity(tokens));
+}
+
 Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens) {
-  return snapshot_->save(identity(tokens.first(n_tokens())));
+  return save(*snapshot_, tokens.first(n_tokens()));
 }
 
 kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) {
@@ -52,7 +58,8 @@ kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) 
 
 Result<kvcache::SaveReport> ChatCache::save_copy(const kvcache::SavedPlace& to,
                                                  std::span<const std::int32_t> tokens) {
-  return kvcache::Snapshot(*cache_, to.store, to.key).save(identity(tokens.first(n_tokens())));
+  kvcache::Snapshot snapshot(*cache_, to.store, to.key);
+  return save(snapshot, tokens.first(n_tokens()));
 }
 
 kvcache::RestoreReport ChatCache::restore_copy(const kvcache::SavedPlace& from,

@@ -38,6 +38,10 @@ class ChatCache {
   const kvcache::CacheKey& key() const { return key_; }
   kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
   Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens);
+  // What the model made of `tokens`, which the snapshot's cache has seen. Nothing is saved if the
+  // model's file has changed: it would be taken for what the right file makes of them.
+  Result<kvcache::SaveReport> save(kvcache::Snapshot& snapshot,
+                                   std::span<const std::int32_t> tokens) const;
   // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
   // chat.
   kvcache::RestoreReport restore(std::span<const std::int32_t> tokens);

@@ -56,6 +56,7 @@ ChatPrefill::ChatPrefill(const ChatParts& parts, Past& past)
     : parts_(parts), past_(past), logits_(parts.engine.model->config().n_vocabulary) {}
 
 Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
+  SATCHEL_TRY(parts_.engine.file.check_unchanged());
   if (!parts_.cache.is_lost()) return {};
   SATCHEL_TRY(parts_.cache.take_again(limit_bytes_max));
   return restore_saved();

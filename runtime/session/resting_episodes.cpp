@@ -37,7 +37,7 @@ Result<void> RestingEpisodes::rest(const IndexRange& episode, std::size_t n_head
     stamps_.erase(episode.begin);
     const std::vector<std::int32_t> text = text_of(episode, n_head);
     kvcache::Snapshot snapshot(*one, parts_.cache.store(), key(episode));
-    SATCHEL_TRY(snapshot.save(parts_.cache.identity(text)));
+    SATCHEL_TRY(parts_.cache.save(snapshot, text));
     stamps_[episode.begin] = stamp;
   }
   return cache.edit().rest(episode.begin, n);

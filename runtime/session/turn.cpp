@@ -104,6 +104,7 @@ Result<TokenId> Turn::next_token() {
 }
 
 Result<std::optional<TokenId>> Turn::draw() {
+  SATCHEL_TRY(parts_.engine.file.check_unchanged());
   SATCHEL_TRY_ASSIGN(const TokenId token, next_token());
   const Tokenizer& tokenizer = *parts_.engine.tokenizer;
   if (tokenizer.ends_turn(token)) {
@@ -144,6 +145,8 @@ void Turn::decoded(const Result<void>& result) {
 
 Result<GenerateReport> Turn::close() {
   ask();
+  // Whatever else went wrong: that is why.
+  if (const auto model = parts_.engine.file.check_unchanged(); !model.ok()) went_ = model.error();
   const Result<void> finished = is_open_ ? finish_answer() : Result<void>();
   prefill_.abandon_turn();
   SATCHEL_TRY(finished);
