@@ -35,7 +35,13 @@ Result<void> Session::truncate(MessageId last) {
   end = std::min(end, s.cache.n_tokens());
   end = s.cache->edit().truncation_point(end);  // what follows is read again
   s.past.forget_from(end);
-  if (end > 0) return s.cache->edit().truncate(end);
+  if (end > 0) {
+    const Result<void> cut = s.cache->edit().truncate(end);
+    if (cut.ok()) return {};
+    // The text is cut already. A cache that holds more of it would answer from what is gone.
+    s.past.forget_from(0);
+    s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
+  }
   s.cache->clear();
   return {};
 }

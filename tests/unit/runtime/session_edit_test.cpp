@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/limits/presets.h"
-#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/failing_engine.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
@@ -43,6 +43,40 @@ TEST_F(Edit, a_chat_cut_to_a_message_goes_on_as_one_that_never_had_the_rest) {
   ask(*session, held_out_questions().at(2));
   EXPECT_EQ(ids(*session), wanted);
   expect_journal_holds(*session);
+}
+
+TEST_F(Edit, a_cut_that_the_backend_fails_at_costs_reading_and_no_words) {
+  const FailingEngine with;
+  MessageId answer;
+  {
+    const auto session = open("compact", 0, *with.engine);
+    answer = value_of(session->add_document("notes", held_out_notes())).front().answer;
+    value_of(session->add_document("more", held_out_notes(1)));
+    value_of(session->read({}, {}));
+    idle(*session);
+    value_of(session->save());
+  }
+  const test::MemoryJournal saved = journal_;
+  std::size_t n_failed = 0;
+  bool has_failed = true;
+  for (std::size_t n = 0; has_failed; n += 1 + n / 2) {  // few calls are unlike those before
+    SCOPED_TRACE("call " + std::to_string(n));
+    journal_ = saved;
+    const auto session = open("compact", 0, *with.engine);
+    resume(*session);
+    with.failing->fail_at(n);
+    const auto cut = session->truncate(answer);
+    has_failed = with.failing->has_failed();
+    n_failed += has_failed ? 1 : 0;
+    with.failing->fail_at({});
+    ASSERT_TRUE(cut.ok()) << cut.error().message;
+    ASSERT_LE(session->n_read(), session->tokens().size());
+    EXPECT_EQ(session->messages().back().id, answer);
+    EXPECT_EQ(ask(*session, held_out_questions().at(2), 4).n_tokens, 4u);
+    EXPECT_EQ(session->n_read(), session->tokens().size());
+    expect_journal_holds(*session);
+  }
+  EXPECT_GT(n_failed, 1u);
 }
 
 TEST_F(Edit, a_cut_chat_is_saved_and_resumed_as_cut) {
