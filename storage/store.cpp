@@ -176,10 +176,11 @@ std::vector<std::string> Store::notices() const {
 }
 
 Result<void> Store::delete_now(ChatId chat) {
-  // The cache first: were it the other way round, a failure between would leave it without an
-  // owner until the next opening.
-  if (state_->kv != nullptr) SATCHEL_TRY(state_->kv->drop_chat(chat));
-  return state_->library->purge_chat(chat);
+  // A cache that cannot be deleted now keeps no messages: it goes with the next opening, since its
+  // chat is gone.
+  const Result<void> dropped = kv() != nullptr ? state_->kv->drop_chat(chat) : Result<void>();
+  SATCHEL_TRY(state_->library->purge_chat(chat));
+  return dropped;
 }
 
 Result<std::size_t> Store::purge_expired() {

@@ -20,14 +20,16 @@
 
 namespace satchel::storage {
 
+inline constexpr std::uint64_t kQuotaBytes = 8ull << 30;  // chosen, not measured
+
 struct StoreOptions {
   std::filesystem::path data_dir = {};   // precious
   std::filesystem::path cache_dir = {};  // disposable; gets a CACHEDIR.TAG unless it is data_dir
   const Clock* clock = nullptr;          // not owned; nullptr: the system's
   LogSink log = {};
   OpenMode mode = OpenMode::read_write;
-  std::uint64_t quota_bytes = 8ull << 30;  // of saved caches; chosen, not measured; 0: no limit
-  std::string vfs = {};                    // SQLite's default if empty
+  std::uint64_t quota_bytes = kQuotaBytes;  // of saved caches; 0: no limit
+  std::string vfs = {};                     // SQLite's default if empty
 };
 
 class Store final : public runtime::ChatStore {

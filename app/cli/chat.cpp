@@ -1,6 +1,7 @@
 // `satchel chat`: one conversation in the terminal, interactive, piped, or one shot.
 #include <memory>
 
+#include "app/cache_quota.h"
 #include "app/cli/chat_loop.h"
 #include "app/cli/commands.h"
 #include "app/cli/input.h"
@@ -54,6 +55,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
                     "Compress documents before the first question instead of while you are idle");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
+  add_cache_quota(*command, options->cache_quota);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
   add_sampling_options(*command, options->common);

@@ -85,6 +85,7 @@ Result<void> ChatLoop::open() {
   ConversationRequest request{
       .name = options_.name,
       .keep = options_.prompt.empty() || !options_.name.empty(),
+      .cache_quota = options_.cache_quota,
       .system = options_.system,
       .thinking = options_.thinking,
       .sink = [this](runtime::ChatHandle, const runtime::ChatEvent& event) { see(event); }};

@@ -19,6 +19,7 @@ namespace satchel::app {
 
 struct ChatOptions {
   Options common;
+  std::uint64_t cache_quota = storage::kQuotaBytes;
   std::string name, prompt;
   std::vector<std::string> documents;
   std::optional<std::string> system;

@@ -79,7 +79,8 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   std::optional<runtime::Chat> saved;
   if (request.keep) {
     SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open({.data_dir = paths.data_dir,
-                                                            .cache_dir = paths.cache_dir}));
+                                                            .cache_dir = paths.cache_dir,
+                                                            .quota_bytes = request.cache_quota}));
     if (!request.name.empty()) {
       SATCHEL_TRY_ASSIGN(saved, opened_store_->library().find_chat(request.name));
     }

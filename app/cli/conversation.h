@@ -10,12 +10,14 @@
 #include "app/cli/console.h"
 #include "app/cli/options.h"
 #include "runtime/chat/chat_service.h"
+#include "storage/store.h"
 
 namespace satchel::app {
 
 struct ConversationRequest {
-  std::string name;                   // of the chat; "" with keep: a new one named by date and time
-  bool keep = true;                   // false: nothing goes to disk
+  std::string name;  // of the chat; "" with keep: a new one named by date and time
+  bool keep = true;  // false: nothing goes to disk
+  std::uint64_t cache_quota = storage::kQuotaBytes;
   bool must_exist = false;            // CHAT_NOT_FOUND instead of a new chat
   std::optional<std::string> system;  // system prompt of a new chat
   runtime::Thinking thinking = runtime::Thinking::automatic;

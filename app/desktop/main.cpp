@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cache_quota.h"
 #include "app/cli/demo_notes.h"
 #include "app/manual/manual_page.h"
 #include "app/paths.h"
@@ -30,6 +31,7 @@ using ui::textOf;
 struct Arguments {
   std::string model, store, backend = "auto";
   std::size_t threads = 0;
+  std::uint64_t cacheQuota = storage::kQuotaBytes;
   std::vector<std::string> files;
 };
 
@@ -43,6 +45,7 @@ int parse(int argc, char** argv, Arguments& arguments) {
                     "model");
   parser.add_option("--store", arguments.store,
                     "Folder for chats and saved caches; default: your data and cache folders");
+  app::add_cache_quota(parser, arguments.cacheQuota);
   parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");
   parser.add_option("--backend", arguments.backend,
                     "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference");
@@ -104,7 +107,9 @@ int main(int argc, char** argv) {
       ui::Appearance(qBound(0, settings.value(QStringLiteral("appearance"), 0).toInt(), 2));
   ui::applyAppearance(application, appearance);
 
-  auto store = storage::Store::open({.data_dir = paths.data_dir, .cache_dir = paths.cache_dir});
+  auto store = storage::Store::open({.data_dir = paths.data_dir,
+                                     .cache_dir = paths.cache_dir,
+                                     .quota_bytes = arguments.cacheQuota});
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;

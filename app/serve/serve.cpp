@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cache_quota.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
@@ -22,6 +23,7 @@ struct ServeOptions {
   std::string token_file;
   std::vector<std::string> hosts, origins;
   bool shows_metrics = false;
+  std::uint64_t cache_quota = storage::kQuotaBytes;
 };
 
 // What people see of events while nobody is asked.
@@ -84,8 +86,9 @@ Result<int> run(const ServeOptions& given, Console& console) {
   if (common.store.empty()) {
     engine.profiles.clear();  // nothing is written
   } else {
-    SATCHEL_TRY_ASSIGN(
-        store, storage::Store::open({.data_dir = paths.data_dir, .cache_dir = paths.cache_dir}));
+    SATCHEL_TRY_ASSIGN(store, storage::Store::open({.data_dir = paths.data_dir,
+                                                    .cache_dir = paths.cache_dir,
+                                                    .quota_bytes = given.cache_quota}));
   }
   runtime::ChatService service(std::move(store), std::move(engine));
   const auto opened = service.open_model(std::filesystem::absolute(model).string(),
@@ -132,6 +135,7 @@ void add_serve(CLI::App& app, const Choose& choose) {
       ->add_option("--store", options->common.store,
                    "Folder for chats and saved caches; without it nothing is written")
       ->type_name("DIR");
+  add_cache_quota(*command, options->cache_quota);
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);

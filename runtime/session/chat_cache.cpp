@@ -47,7 +47,15 @@ Result<kvcache::SaveReport> ChatCache::save(kvcache::Snapshot& snapshot,
 }
 
 Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens) {
-  return save(*snapshot_, tokens.first(n_tokens()));
+  const std::size_t body_bytes = cache_->stats().body_bytes;
+  const bool is_smaller =
+      over_quota_ && (body_bytes < over_quota_->body_bytes || n_tokens() < over_quota_->n_tokens);
+  if (over_quota_ && !is_smaller) return over_quota_->why;
+  over_quota_.reset();
+  Result<kvcache::SaveReport> saved = save(*snapshot_, tokens.first(n_tokens()));
+  if (!saved.ok() && saved.error().code == "CACHE_QUOTA")
+    over_quota_ = {saved.error(), body_bytes, n_tokens()};
+  return saved;
 }
 
 kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) {

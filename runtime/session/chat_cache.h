@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/engine_state.h"
@@ -37,6 +38,7 @@ class ChatCache {
   kvcache::RecordStore& store() const { return *records_; }
   const kvcache::CacheKey& key() const { return key_; }
   kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
+  //   errors  CACHE_QUOTA: until the cache is smaller, nothing is written in vain again
   Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens);
   // What the model made of `tokens`, which the snapshot's cache has seen. Nothing is saved if the
   // model's file has changed: it would be taken for what the right file makes of them.
@@ -81,6 +83,11 @@ class ChatCache {
   std::unique_ptr<kvcache::Cache> cache_;
   std::size_t lost_limit_ = 0;  // what the arena had
   std::unique_ptr<kvcache::Snapshot> snapshot_;
+  struct Refused {
+    Error why;
+    std::size_t body_bytes, n_tokens;  // of the cache then
+  };
+  std::optional<Refused> over_quota_;
 };
 
 }  // namespace satchel::runtime

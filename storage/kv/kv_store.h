@@ -1,12 +1,15 @@
 // KvStore: the disposable file kvcache.db, which holds the saved records of caches, one snapshot
 // per key. Losing it costs time, never messages.
 //   invariants 1 a manifest refers only to stored records
-//              2 after commit a cache has the records of its newest manifest and no others
-//              3 record_bytes() <= quota_bytes: the least recently used caches are evicted, but
-//                neither the one being written nor the one read last
+//              2 after commit a cache has the records of its newest manifest; others are erased
+//                then, or after the next commit where that fails
+//              3 records and manifests take at most quota_bytes after commit, and those being
+//                written as much again: the least recently used caches are evicted, but neither the
+//                one being written nor the one read last. One that does not fit evicts none
 //              4 a file that is damaged or of another version is deleted and recreated, at opening
 //                or when the damage is found. A file of another library is renamed after that
 //                library, and used again when that library is opened. notice() reports both
+//              5 erasing takes some 32 MiB of log, however much is erased
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
 //   threads    one call at a time
@@ -32,7 +35,7 @@ struct KvOptions {
   LogSink log = {};
   std::string library_id = {};    // the library that owns the caches; letters and digits
   bool is_new_library = false;    // created just now: messages then promise nothing of older chats
-  std::uint64_t quota_bytes = 0;  // for all records; 0: no limit
+  std::uint64_t quota_bytes = 0;  // for all records and manifests; 0: no limit
   std::string vfs = {};           // SQLite's default if empty
 };
 
@@ -64,7 +67,8 @@ class KvStore final : public kvcache::RecordStore {
   Result<void> put_record(const kvcache::CacheKey& key, kvcache::RecordId id,
                           std::span<const std::byte> bytes) override;
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
-  // Overwrites and deletes the cache's records, empties the write-ahead log and frees the space.
+  // Overwrites the cache's records in the file, then frees their space and empties the write-ahead
+  // log. What a failure leaves is of no use any more, and goes with the next drop or eviction.
   Result<void> drop(const kvcache::CacheKey& key) override;
   const kvcache::StreamCoder* coder() const override;
   // drop() for every cache of the chat.

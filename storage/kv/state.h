@@ -52,12 +52,5 @@ Error record_not_found(kvcache::RecordId id);
 Result<std::int64_t> cache_id(Connection& connection, const kvcache::CacheKey& key);
 // Marks the cache as most recently used, creates its row if missing, and returns the row id.
 Result<std::int64_t> touch(Connection& connection, const kvcache::CacheKey& key);
-// Deletes all stored data of a cache, inside the caller's transaction.
-Result<void> erase_cache(Connection& connection, std::int64_t cache);
-// Deletes the least recently used caches until `coming_bytes` fit, except `writing` and
-// `last_read`.
-//   errors  CACHE_QUOTA
-Result<void> evict_to_fit(Connection& connection, const KvStore::State& state, std::int64_t writing,
-                          std::size_t coming_bytes);
 
 }  // namespace satchel::storage

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "storage/kv/erase.h"
 #include "storage/kv/state.h"
 
 namespace satchel::storage {
@@ -10,42 +11,42 @@ using kvcache::RecordId;
 constexpr std::uint64_t kNumberMax = INT64_MAX;       // SQLite's integers
 constexpr std::size_t kManifestBytesMax = 64u << 20;  // chosen: half of what a row may have
 
-struct Row {
-  RecordId id;
-  std::int64_t bytes_id;
-};
-
-Result<std::vector<Row>> rows_of(Connection& db, std::int64_t cache) {
-  SATCHEL_TRY_ASSIGN(Query query,
-                     db.prepare("SELECT id, bytes_id FROM block WHERE cache = ?1 ORDER BY id"));
-  return query.bind(1, cache).all([](const Query& row) {
-    return Row{static_cast<RecordId>(row.integer_at(0)), row.integer_at(1)};
-  });
+Error over_quota(std::uint64_t quota) {
+  return {ErrorKind::storage, "CACHE_QUOTA",
+          "This chat's cache is larger than the quota for saved caches (" +
+              std::to_string(quota >> 20) +
+              " MiB), so it is not saved. No message is affected; the chat is processed again when "
+              "opened. Raise the quota (--cache-quota), or choose a smaller preset for the chat."};
 }
 
-Result<void> erase_record(Connection& db, std::int64_t cache, const Row& row) {
-  SATCHEL_TRY_ASSIGN(Query bytes, db.prepare("DELETE FROM block_bytes WHERE id = ?1"));
-  SATCHEL_TRY(bytes.bind(1, row.bytes_id).run());
-  SATCHEL_TRY_ASSIGN(Query record, db.prepare("DELETE FROM block WHERE cache = ?1 AND id = ?2"));
-  return record.bind(1, cache).bind(2, static_cast<std::int64_t>(row.id)).run();
+// Before any other cache gives way for it.
+Result<void> check_quota(Connection& db, const KvStore::State& state, std::int64_t cache,
+                         std::uint64_t n_bytes) {
+  const std::uint64_t quota = state.options.quota_bytes;
+  std::uint64_t spared = 0;
+  if (state.last_read != 0 && state.last_read != cache) {
+    SATCHEL_TRY_ASSIGN(spared, stored_bytes(db, state.last_read));
+  }
+  return quota == 0 || n_bytes + spared <= quota ? Result<void>() : over_quota(quota);
 }
 
 // A record left behind by a crash goes; one that the manifest points to stays, and is an error.
 Result<void> clear_place(Connection& db, std::int64_t cache, RecordId id) {
   SATCHEL_TRY_ASSIGN(Query query,
-                     db.prepare("SELECT live, bytes_id FROM block WHERE cache = ?1 AND "
-                                "id = ?2"));
+                     db.prepare("SELECT live, bytes_id, size_bytes FROM block WHERE cache = ?1 "
+                                "AND id = ?2"));
   query.bind(1, cache).bind(2, static_cast<std::int64_t>(id));
   SATCHEL_TRY_ASSIGN(const bool row, query.step());
   if (!row) return {};
   const bool live = query.integer_at(0) != 0;
-  const Row old{id, query.integer_at(1)};
+  const RecordRow old{id, cache, query.integer_at(1),
+                      static_cast<std::uint64_t>(query.integer_at(2)), live};
   SATCHEL_TRY(query.run());
   if (live)
     return Error{ErrorKind::invalid, "BLOCK_ID",
                  "Record " + std::to_string(id) +
                      " is already part of the saved cache. Nothing was changed."};
-  return erase_record(db, cache, old);
+  return erase_record(db, old);
 }
 
 Result<void> insert_record(Connection& db, std::int64_t cache, RecordId id,
@@ -71,33 +72,58 @@ Result<void> check_generation(Connection& db, std::int64_t cache, std::uint64_t 
   return {};
 }
 
-// Deletes the records that are not in `live`; all that are must be stored.
-Result<void> sweep(Connection& db, std::int64_t cache, std::vector<RecordId> live) {
+// Marks the records in `live`, all of which must be stored, and no others; their bytes.
+Result<std::uint64_t> mark_live(Connection& db, std::int64_t cache, std::vector<RecordId> live) {
   std::sort(live.begin(), live.end());
   live.erase(std::unique(live.begin(), live.end()), live.end());
-  SATCHEL_TRY_ASSIGN(const std::vector<Row> rows, rows_of(db, cache));
+  SATCHEL_TRY_ASSIGN(const std::vector<RecordRow> rows, rows_where(db, "WHERE cache = ?1", cache));
+  std::uint64_t n_bytes = 0;
   auto next = live.begin();
-  for (const Row& row : rows) {
+  for (const RecordRow& row : rows) {
     if (next != live.end() && *next < row.id) return record_not_found(*next);
-    if (next != live.end() && *next == row.id)
-      ++next;
-    else
-      SATCHEL_TRY(erase_record(db, cache, row));
+    const bool is_live = next != live.end() && *next == row.id;
+    if (is_live) ++next;
+    if (is_live) n_bytes += row.n_bytes;
+    if (is_live == row.is_live) continue;
+    SATCHEL_TRY_ASSIGN(Query mark,
+                       db.prepare("UPDATE block SET live = ?3 WHERE cache = ?1 AND id = ?2"));
+    mark.bind(1, cache).bind(2, static_cast<std::int64_t>(row.id));
+    SATCHEL_TRY(mark.bind(3, std::int64_t{is_live}).run());
   }
   if (next != live.end()) return record_not_found(*next);
-  return {};
+  return n_bytes;
 }
 
 Result<void> point_to(Connection& db, std::int64_t cache, const kvcache::SavedCommit& saved) {
-  SATCHEL_TRY_ASSIGN(Query live,
-                     db.prepare("UPDATE block SET live = 1 WHERE cache = ?1 AND live = 0"));
-  SATCHEL_TRY(live.bind(1, cache).run());
   SATCHEL_TRY_ASSIGN(Query update,
                      db.prepare("UPDATE cache SET generation = ?2, manifest = ?3, model = ?4, "
                                 "recipe = ?5, n_tokens = ?6 WHERE id = ?1"));
   update.bind(1, cache).bind(2, static_cast<std::int64_t>(saved.generation));
   update.bind(3, saved.manifest).bind(4, saved.model).bind(5, saved.recipe);
   return update.bind(6, static_cast<std::int64_t>(saved.n_tokens)).run();
+}
+
+Result<std::uint64_t> unused_bytes(Connection& db, std::int64_t cache) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT coalesce(sum(size_bytes), 0) FROM block WHERE "
+                                             "cache = ?1 AND live = 0"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, cache).integer());
+  return static_cast<std::uint64_t>(sum);
+}
+
+// What failed leaves no records that nobody will point to.
+Result<void> or_clear(Result<void> done, Connection& db, std::int64_t cache) {
+  if (done.ok() || done.error().code != "CACHE_QUOTA") return done;
+  const auto clear = [&]() -> Result<void> {
+    SATCHEL_TRY_ASSIGN(const std::vector<RecordRow> unused,
+                       rows_where(db, "WHERE live = 0 AND cache = ?1", cache));
+    SATCHEL_TRY(erase(db, unused));
+    SATCHEL_TRY_ASSIGN(Query empty,
+                       db.prepare("DELETE FROM cache WHERE id = ?1 AND generation IS NULL AND NOT "
+                                  "EXISTS (SELECT 1 FROM block WHERE cache = ?1)"));
+    return empty.bind(1, cache).run();
+  };
+  (void)clear();  // else it goes before other caches do
+  return done;
 }
 }  // namespace
 
@@ -116,44 +142,6 @@ Result<std::int64_t> touch(Connection& db, const CacheKey& key) {
   return upsert.bind(1, key.name).bind(2, key.owner).integer();
 }
 
-Result<void> erase_cache(Connection& db, std::int64_t cache) {
-  for (const char* sql :
-       {"DELETE FROM block_bytes WHERE id IN (SELECT bytes_id FROM block WHERE cache = ?1)",
-        "DELETE FROM block WHERE cache = ?1", "DELETE FROM cache WHERE id = ?1"}) {
-    SATCHEL_TRY_ASSIGN(Query rows, db.prepare(sql));
-    SATCHEL_TRY(rows.bind(1, cache).run());
-  }
-  return {};
-}
-
-Result<void> evict_to_fit(Connection& db, const KvStore::State& state, std::int64_t writing,
-                          std::size_t coming_bytes) {
-  const std::uint64_t quota = state.options.quota_bytes;
-  for (;;) {
-    SATCHEL_TRY_ASSIGN(const std::int64_t sum,
-                       db.integer("SELECT coalesce(sum(size_bytes), 0) FROM block"));
-    if (quota == 0 || static_cast<std::uint64_t>(sum) + coming_bytes <= quota) return {};
-    std::int64_t oldest = 0;
-    {
-      SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE id NOT IN (?1, ?2) "
-                                                 "ORDER BY used_seq LIMIT 1"));
-      query.bind(1, writing).bind(2, state.last_read);
-      SATCHEL_TRY_ASSIGN(const bool row, query.step());
-      if (!row)
-        return Error{
-            ErrorKind::storage, "CACHE_QUOTA",
-            "This chat's cache is larger than the quota for saved caches (" +
-                std::to_string(quota >> 20) +
-                " MiB), so it is not saved. No message is affected; the chat is processed again "
-                "when opened. Raise the quota to save the cache."};
-      oldest = query.integer_at(0);
-    }
-    SATCHEL_TRY(erase_cache(db, oldest));
-    if (state.options.log)
-      state.options.log(LogLevel::info, "kvcache", "gave way cache=" + std::to_string(oldest));
-  }
-}
-
 Result<void> KvStore::put_record(const CacheKey& key, RecordId id,
                                  std::span<const std::byte> bytes) {
   if (bytes.empty() || bytes.size() > kvcache::kRecordBytesMax)
@@ -164,10 +152,12 @@ Result<void> KvStore::put_record(const CacheKey& key, RecordId id,
     return Error{ErrorKind::invalid, "BLOCK_ID",
                  "Record ids must be below 2^63. Nothing was saved."};
   return state_->writing([&](Connection& db) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(const std::int64_t known, cache_id(db, key));
+    SATCHEL_TRY_ASSIGN(const std::uint64_t unused, unused_bytes(db, known));
+    SATCHEL_TRY(or_clear(check_quota(db, *state_, known, unused + bytes.size()), db, known));
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
     SATCHEL_TRY(clear_place(db, cache, id));
-    SATCHEL_TRY(evict_to_fit(db, *state_, cache, bytes.size()));
     SATCHEL_TRY(insert_record(db, cache, id, bytes));
     return change.commit();
   });
@@ -179,54 +169,22 @@ Result<void> KvStore::commit(const CacheKey& key, const kvcache::SavedCommit& sa
                  "A manifest may have at most " + std::to_string(kManifestBytesMax) +
                      " bytes. The saved cache is unchanged."};
   return state_->writing([&](Connection& db) -> Result<void> {
-    SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
-    SATCHEL_TRY(check_generation(db, cache, saved.generation));
-    SATCHEL_TRY(sweep(db, cache, {saved.live.begin(), saved.live.end()}));
-    SATCHEL_TRY(point_to(db, cache, saved));
-    return change.commit();
-  });
-}
-
-namespace {
-
-// Erases, then overwrites and gives back what was erased.
-template <class Erase>
-Result<void> erase_for_good(Connection& db, const LogSink& log, const Erase& erase) {
-  {
-    SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
-    SATCHEL_TRY(erase());
-    SATCHEL_TRY(change.commit());
-  }
-  SATCHEL_TRY(db.exec("PRAGMA incremental_vacuum"));
-  SATCHEL_TRY_ASSIGN(const bool emptied, db.empty_wal());
-  if (!emptied && log) log(LogLevel::warning, "kvcache", "log not emptied reason=reader");
-  return {};
-}
-
-Result<std::vector<std::int64_t>> caches_of(Connection& db, runtime::ChatId chat) {
-  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
-  return query.bind(1, chat.value).all([](const Query& row) { return row.integer_at(0); });
-}
-
-}  // namespace
-
-Result<void> KvStore::drop(const CacheKey& key) {
-  return state_->writing([&](Connection& db) -> Result<void> {
-    return erase_for_good(db, state_->options.log, [&]() -> Result<void> {
-      SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
-      return erase_cache(db, cache);
-    });
-  });
-}
-
-Result<void> KvStore::drop_chat(runtime::ChatId chat) {
-  return state_->writing([&](Connection& db) -> Result<void> {
-    return erase_for_good(db, state_->options.log, [&]() -> Result<void> {
-      SATCHEL_TRY_ASSIGN(const std::vector<std::int64_t> caches, caches_of(db, chat));
-      for (const std::int64_t cache : caches) SATCHEL_TRY(erase_cache(db, cache));
-      return {};
-    });
+    const auto point = [&]() -> Result<void> {
+      SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
+      SATCHEL_TRY(check_generation(db, cache, saved.generation));
+      SATCHEL_TRY_ASSIGN(const std::uint64_t n_bytes,
+                         mark_live(db, cache, {saved.live.begin(), saved.live.end()}));
+      SATCHEL_TRY(check_quota(db, *state_, cache, n_bytes + saved.manifest.size()));
+      SATCHEL_TRY(point_to(db, cache, saved));
+      return change.commit();
+    };
+    SATCHEL_TRY(or_clear(point(), db, cache));
+    // It is saved; what could not be erased goes with the next commit.
+    const auto room = evict_to_fit(db, *state_, cache);
+    if (!room.ok() && state_->options.log)
+      state_->options.log(LogLevel::warning, "kvcache", "no room made code=" + room.error().code);
+    return {};
   });
 }
 

@@ -119,6 +119,12 @@ void Connection::allow_checkpoints() {
   if (!handle_->disk_failed && !handle_->found_damage) set_checkpoints(*handle_, true);
 }
 
+Result<void> Connection::checkpoint() {
+  if (handle_->found_damage) return {};
+  SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA wal_checkpoint(PASSIVE)"));
+  return query.run();
+}
+
 Result<bool> Connection::empty_wal() {
   if (handle_->found_damage) return false;
   SATCHEL_TRY_ASSIGN(const std::int64_t busy, integer("PRAGMA wal_checkpoint(TRUNCATE)"));

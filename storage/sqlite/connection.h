@@ -119,6 +119,8 @@ class Connection {
   Result<void> use_wal();
   // The file is sound: from now on its log goes into it, until damage is found or the disk fails.
   void allow_checkpoints();
+  // Copies the log into the file as far as readers let it; its space is used again.
+  Result<void> checkpoint();
   // Checkpoints and empties the write-ahead log; false: a reader or found_damage() prevented it.
   Result<bool> empty_wal();
   // Fails with LIBRARY_DAMAGED or CACHE_DAMAGED and the first finding.

@@ -13,6 +13,52 @@ using kvcache::RestoreOutcome;
 
 class ChatCacheOf : public ChatPartsTest {};
 
+// Takes nothing, as a store whose quota is too small for the chat.
+class FullRecordStore final : public kvcache::RecordStore {
+ public:
+  using Key = kvcache::CacheKey;
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(const Key&) override {
+    return std::optional<kvcache::SavedManifest>();
+  }
+  Result<std::vector<std::byte>> record(const Key&, kvcache::RecordId) override { return full(); }
+  Result<void> put_record(const Key&, kvcache::RecordId, std::span<const std::byte>) override {
+    ++n_tries;
+    return full();
+  }
+  Result<void> commit(const Key&, const kvcache::SavedCommit&) override {
+    ++n_tries;
+    return full();
+  }
+  Result<void> drop(const Key&) override { return {}; }
+
+  int n_tries = 0;
+
+ private:
+  static Error full() { return {ErrorKind::storage, "CACHE_QUOTA", "Too large."}; }
+};
+
+TEST_F(ChatCacheOf, a_chat_over_the_quota_is_not_written_again_until_it_is_smaller) {
+  const auto first = parts_with_text("full");
+  const auto tokens = first->transcript.tokens();
+  value_of(first->cache.save(tokens));
+  FullRecordStore full;
+  SessionOptions on_full = options("full");
+  on_full.records = &full;
+  ChatCache second(shared_engine().state(), on_full, cache_of(on_full.recipe));
+  const auto restore = [&] {
+    return second.restore_copy({records_, first->cache.key()}, tokens).outcome;
+  };
+  ASSERT_EQ(restore(), RestoreOutcome::restored);
+  for (int turn = 0; turn < 3; ++turn)
+    EXPECT_EQ(second.save(tokens).error().code, "CACHE_QUOTA") << turn;
+  EXPECT_EQ(full.n_tries, 1);
+  second->clear();
+  EXPECT_TRUE(second.save(tokens).ok()) << "there is nothing to write";
+  ASSERT_EQ(restore(), RestoreOutcome::restored);
+  EXPECT_EQ(second.save(tokens).error().code, "CACHE_QUOTA");
+  EXPECT_EQ(full.n_tries, 2);
+}
+
 TEST_F(ChatCacheOf, a_chat_without_a_store_restores_nothing) {
   SessionOptions unsaved = options("full");
   unsaved.records = nullptr;

@@ -270,6 +270,34 @@ TEST(Fault, that_is_over_after_the_start_is_over_for_the_store) {
   EXPECT_GT(n_read_only, 0);
 }
 
+TEST(Fault, of_an_erasure_leaves_a_whole_cache_or_none) {
+  FailingVfs vfs("failing");
+  const std::vector<kvcache::RecordId> live = {0, 1, 2};
+  int n = 0;
+  for (bool has_failed = true; has_failed; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const TempFolder folder(Place::memory);
+    {
+      const auto store = open_store(folder, {.vfs = vfs.name()});
+      const ChatId chat = must(store->library().create_chat(named("a")));
+      for (const kvcache::RecordId id : live)
+        must(store->kv()->put_record(key_of(chat), id, bytes_of(40'000, 1)));
+      must(store->kv()->commit(key_of(chat), {.generation = 1, .live = live}));
+      vfs.fail_at(n, FailingVfs::How::full, FailingVfs::Then::always);
+      (void)store->kv()->drop_chat(chat);
+      has_failed = vfs.has_failed();
+      vfs.stop_failing();
+    }
+    const auto store = open_store(folder);
+    const auto manifest = must(store->kv()->newest_manifest(key_of({1})));
+    for (const kvcache::RecordId id : live)
+      if (manifest) must(store->kv()->record(key_of({1}), id));
+    must(store->kv()->drop_chat({1}));  // what was left goes now
+    EXPECT_EQ(record_bytes(*store->kv()), 0u);
+    ASSERT_LT(n, kCallsMax);
+  }
+}
+
 TEST(Fault, a_damaged_or_newer_library_is_not_tried_again) {
   const TempFolder folder(Place::memory);
   open_store(folder);

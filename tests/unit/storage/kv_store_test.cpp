@@ -17,6 +17,8 @@ using testing::IsEmpty;
 const CacheKey kChat = runtime::cache_key({1}), kOther = runtime::cache_key({2}),
                kThird = CacheKey::named("document 3");
 
+constexpr std::uint64_t kManifests = 1000;  // more than those of a test take
+
 std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_bytes = 0,
                                  std::string library_id = "library") {
   return must(KvStore::open({.path = folder / "kvcache.db",
@@ -185,7 +187,7 @@ TEST(KvStore, a_chat_that_goes_takes_all_its_caches_with_it_and_no_others) {
 
 TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
   const TempFolder folder;
-  const auto kv = open_kv(folder, 3 * kRecordBytesMin);
+  const auto kv = open_kv(folder, 3 * kRecordBytesMin + kManifests);
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
   put(*kv, kOther, 0);
@@ -193,21 +195,97 @@ TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
   put(*kv, kThird, 0);
   must(kv->newest_manifest(kChat));  // used again
   put(*kv, kThird, 1);
+  EXPECT_THAT(keys(*kv), ElementsAre(kChat, kOther, kThird)) << "before it is known to fit";
+  commit(*kv, kThird, 1, {0, 1});
   EXPECT_THAT(keys(*kv), ElementsAre(kChat, kThird));
+}
+
+TEST(KvStore, a_cache_larger_than_the_quota_costs_no_other_and_leaves_nothing) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder, 4 * kRecordBytesMin);
+  for (const CacheKey& key : {kChat, kOther}) {
+    put(*kv, key, 0);
+    commit(*kv, key, 1, {0});
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    SCOPED_TRACE(turn);
+    Result<void> saved;
+    for (RecordId id = 0; id < 9 && saved.ok(); ++id)
+      saved = kv->put_record(kThird, id, bytes_of(kRecordBytesMin, static_cast<unsigned>(id)));
+    EXPECT_EQ(code_of(saved), "CACHE_QUOTA");
+    EXPECT_NE(saved.error().message.find("--cache-quota"), std::string::npos);
+    EXPECT_THAT(keys(*kv), ElementsAre(kChat, kOther));
+    EXPECT_EQ(record_bytes(*kv), 2 * kRecordBytesMin);
+  }
+  EXPECT_EQ(must(kv->newest_manifest(kOther))->generation, 1u);
+}
+
+TEST(KvStore, a_cache_that_turns_out_too_large_at_its_commit_keeps_its_old_manifest) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder, 4 * kRecordBytesMin);
+  put(*kv, kOther, 0);
+  commit(*kv, kOther, 1, {0});
+  for (const RecordId id : {0u, 1u}) put(*kv, kChat, id);
+  commit(*kv, kChat, 1, {0, 1});
+  for (const RecordId id : {2u, 3u}) put(*kv, kChat, id);
+  const std::vector<RecordId> all = {0, 1, 2, 3};  // and a manifest
+  EXPECT_EQ(
+      code_of(kv->commit(kChat, {.generation = 2, .manifest = bytes_of(100, 2), .live = all})),
+      "CACHE_QUOTA");
+  EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 1u);
+  EXPECT_EQ(record_bytes(*kv, kChat), 2 * kRecordBytesMin);
+  EXPECT_THAT(keys(*kv), ElementsAre(kOther, kChat));
+  for (const RecordId id : {2u, 3u}) put(*kv, kChat, id);  // in place of the old ones they fit
+  commit(*kv, kChat, 2, {2, 3});
+  EXPECT_EQ(record_bytes(*kv, kChat), 2 * kRecordBytesMin);
+}
+
+TEST(KvStore, what_an_unfinished_save_left_goes_before_any_whole_cache) {
+  const TempFolder folder;
+  put(*open_kv(folder), kThird, 0);  // and here the process ended
+  const auto kv = open_kv(folder, 3 * kRecordBytesMin);
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 1, {0});
+  put(*kv, kOther, 0);
+  commit(*kv, kOther, 1, {0});
+  EXPECT_EQ(record_bytes(*kv, kThird), 0u);
+  EXPECT_EQ(record_bytes(*kv), 2 * kRecordBytesMin);
+}
+
+TEST(KvStore, freeing_much_space_takes_little_of_it) {
+  const TempFolder folder(Place::memory);
+  constexpr std::size_t kRecords = 16;
+  constexpr std::uintmax_t kLogMax = 64u << 20;  // of kRecords * 8 MiB
+  const auto log_bytes = [&] { return std::filesystem::file_size(folder / "kvcache.db-wal"); };
+  const auto fill = [&](KvStore& kv, const CacheKey& key) {
+    std::vector<RecordId> live;
+    for (RecordId id = 0; id < kRecords; ++id) live.push_back(id);
+    for (const RecordId id : live) put(kv, key, id, kRecordBytesMax);
+    commit(kv, key, 1, live);
+  };
+  const auto kv = open_kv(folder, (kRecords + 1) * kRecordBytesMax);
+  fill(*kv, kChat);
+  fill(*kv, kOther);  // for which the first gives way
+  EXPECT_THAT(keys(*kv), ElementsAre(kOther));
+  EXPECT_LT(log_bytes(), kLogMax);
+  std::vector<RecordId> next = {kRecords};
+  put(*kv, kOther, kRecords);
+  commit(*kv, kOther, 2, next);  // all others are swept
+  EXPECT_LT(log_bytes(), kLogMax);
+  must(kv->drop(kOther));
+  EXPECT_LT(std::filesystem::file_size(folder / "kvcache.db"), 1u << 20);
 }
 
 TEST(KvStore, neither_the_chat_that_is_saved_nor_the_one_just_opened_gives_way) {
   const TempFolder folder;
-  const auto kv = open_kv(folder, 2 * kRecordBytesMin);
+  const auto kv = open_kv(folder, 2 * kRecordBytesMin + kManifests);
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
   must(kv->newest_manifest(kChat));
   put(*kv, kOther, 0);
   EXPECT_EQ(code_of(kv->put_record(kOther, 1, bytes_of(kRecordBytesMin, 1))), "CACHE_QUOTA");
   EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
-  EXPECT_EQ(must(kv->record(kOther, 0)), bytes_of(kRecordBytesMin, 0));
-  must(kv->drop(kOther));  // and goes on
-  put(*kv, kChat, 1);
+  put(*kv, kChat, 1);  // and goes on
 }
 
 TEST(KvStore, caches_of_another_library_wait_until_that_one_is_opened_again) {

@@ -1,0 +1,12 @@
+// --cache-quota of the programs that save caches.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace satchel::app {
+
+// bytes: the default, and what was given; outlives the parse.
+void add_cache_quota(CLI::App& command, std::uint64_t& bytes);
+
+}  // namespace satchel::app
