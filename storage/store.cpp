@@ -187,6 +187,9 @@ Result<std::size_t> Store::purge_expired() {
   if (state_->library->report().read_only) return std::size_t{0};
   SATCHEL_TRY_ASSIGN(const std::vector<ChatId> expired, state_->library->expired_chats());
   for (const ChatId chat : expired) SATCHEL_TRY(delete_now(chat));
+  SATCHEL_TRY(state_->library->drop_expired_backups());
+  constexpr std::int64_t kMonthMs = kDeletedDaysKept * 86'400'000;
+  delete_put_aside(state_->options.cache_dir, state_->options.clock->wall_ms() - kMonthMs);
   return expired.size();
 }
 

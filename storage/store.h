@@ -50,7 +50,8 @@ class Store final : public runtime::ChatStore {
 
   // The chat's messages and its saved cache, at once and for good.
   Result<void> delete_now(ChatId chat) override;
-  // delete_now for all that were removed more than 30 days ago; how many.
+  // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
+  // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;
 
  private:

@@ -6,6 +6,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "runtime/fidelity/meter.h"
+#include "storage/folder/backups.h"
 #include "storage/store.h"
 
 namespace satchel::app {
@@ -13,7 +14,7 @@ namespace {
 
 struct ChatsOptions {
   Options common;
-  std::string show, ledger, remove, restore;
+  std::string show, ledger, remove, restore, delete_now;
   bool lists_removed = false;
 };
 
@@ -153,9 +154,10 @@ Result<void> show_ledger(storage::Store& store, const std::string& wanted, Conso
 Result<void> remove_chat(storage::Store& store, const std::string& wanted, Console& console) {
   SATCHEL_TRY_ASSIGN(const storage::Chat chat, find(store, wanted));
   SATCHEL_TRY(store.library().remove_chat(chat.id));
-  console.note("Removed \"" + chat.name +
-               "\". It will be deleted for good in 30 days; until then, `satchel chats --restore` "
-               "brings it back.");
+  console.note(
+      "Removed \"" + chat.name +
+      "\". It will be deleted for good after 30 days; until then, `satchel chats --restore` "
+      "brings it back. `satchel chats --delete` deletes it at once.");
   return {};
 }
 
@@ -167,9 +169,29 @@ Result<void> restore_chat(storage::Store& store, const std::string& wanted, Cons
   return {};
 }
 
+// Only what was removed before: one wrong word must not cost a chat.
+Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::string& wanted,
+                         Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto present, store.library().find_chat(wanted));
+  const Result<storage::Chat> removed = find_removed(store, wanted);
+  if (!removed.ok() && present)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "The chat \"" + wanted + "\" is not removed. Run `satchel chats --remove \"" +
+                     wanted + "\"` first; --delete cannot be undone."};
+  SATCHEL_TRY(removed);
+  SATCHEL_TRY(store.delete_now(removed->id));
+  console.note("Deleted \"" + removed->name + "\" and its saved caches for good.");
+  for (const auto& backup : storage::backups_of(paths.data_dir / "library.db"))
+    console.note("The backup \"" + backup.string() +
+                 "\" may still have its messages. Satchel deletes it about 30 days after it was "
+                 "made; you can delete it now.");
+  return {};
+}
+
 Result<void> run(const ChatsOptions& options, Console& console) {
   const Paths paths = standard_paths(options.common.store);
-  const bool changes = !options.remove.empty() || !options.restore.empty();
+  const bool changes =
+      !options.remove.empty() || !options.restore.empty() || !options.delete_now.empty();
   auto store = storage::Store::open(
       {.data_dir = paths.data_dir,
        .cache_dir = paths.cache_dir,
@@ -187,6 +209,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   if (!options.ledger.empty()) return show_ledger(**store, options.ledger, console);
   if (!options.remove.empty()) return remove_chat(**store, options.remove, console);
   if (!options.restore.empty()) return restore_chat(**store, options.restore, console);
+  if (!options.delete_now.empty()) return delete_chat(**store, paths, options.delete_now, console);
   return list(**store,
               options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::present,
               console);
@@ -196,7 +219,8 @@ Result<void> run(const ChatsOptions& options, Console& console) {
 
 void add_chats(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ChatsOptions>();
-  CLI::App* command = app.add_subcommand("chats", "List, show, remove or restore saved chats");
+  CLI::App* command =
+      app.add_subcommand("chats", "List, show, remove, restore or delete saved chats");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   CLI::Option* show =
@@ -211,9 +235,15 @@ void add_chats(CLI::App& app, const Choose& choose) {
                                          "Remove a chat (deleted for good after 30 days)")
                             ->type_name("NAME");
   command->add_flag("--removed", options->lists_removed, "List the removed chats and their ids");
-  command->add_option("--restore", options->restore, "Bring a removed chat back")
+  CLI::Option* restore =
+      command->add_option("--restore", options->restore, "Bring a removed chat back")
+          ->type_name("NAME|ID")
+          ->excludes(show, ledger, remove);
+  command
+      ->add_option("--delete", options->delete_now,
+                   "Delete a removed chat and its saved caches at once, for good")
       ->type_name("NAME|ID")
-      ->excludes(show, ledger, remove);
+      ->excludes(show, ledger, remove, restore);
   remove->excludes(show, ledger);
   on_run(*command, choose, options, run);
 }

@@ -8,19 +8,20 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kVersionMax = 99;  // of schemas there are far fewer
 
-// The newest one; empty: none.
-fs::path newest_backup(const fs::path& library) {
-  for (std::int64_t version = kVersionMax; version > 0; --version) {
-    std::error_code ignored;
-    const fs::path backup = backup_before(library, version);
-    if (fs::is_regular_file(backup, ignored)) return backup;
-  }
-  return {};
-}
 }  // namespace
 
 fs::path backup_before(const fs::path& library, std::int64_t version) {
   return library.parent_path() / ("library-before-" + std::to_string(version) + ".db");
+}
+
+std::vector<fs::path> backups_of(const fs::path& library) {
+  std::vector<fs::path> found;
+  for (std::int64_t version = kVersionMax; version > 0; --version) {
+    std::error_code ignored;
+    const fs::path backup = backup_before(library, version);
+    if (fs::is_regular_file(backup, ignored)) found.push_back(backup);
+  }
+  return found;
 }
 
 std::string advice_for_damaged_library(const fs::path& library) {
@@ -28,10 +29,11 @@ std::string advice_for_damaged_library(const fs::path& library) {
   // All of them: a log of the damaged file would be taken for one of its successor.
   const std::string move_away =
       "move all files whose names begin with \"" + name + "\" to a safe place";
-  const fs::path backup = newest_backup(library);
-  if (backup.empty()) return "To start with an empty library, " + move_away + ".";
+  const std::vector<fs::path> backups = backups_of(library);
+  if (backups.empty()) return "To start with an empty library, " + move_away + ".";
   return "To repair it, first " + move_away + ". Then rename the backup \"" +
-         backup.filename().string() + "\" to \"" + name + "\", or start with an empty library.";
+         backups.front().filename().string() + "\" to \"" + name +
+         "\", or start with an empty library.";
 }
 
 }  // namespace satchel::storage

@@ -112,6 +112,12 @@ bool is_empty_or_missing(const fs::path& file) {
   return error || size == 0;
 }
 
+std::optional<std::int64_t> written_at(const fs::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0) return std::nullopt;
+  return std::int64_t{found.st_mtim.tv_sec} * 1000 + found.st_mtim.tv_nsec / 1'000'000;
+}
+
 Result<void> tag_as_cache(const fs::path& folder) {
   constexpr std::string_view kTag =
       "Signature: 8a477f597d28d172789f06886806bc55\n"

@@ -1,7 +1,9 @@
 // Private folders and files, and the lock file. SQLite manages its own files.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "kernels/base/result.h"
 
@@ -26,6 +28,9 @@ Result<void> sync_file(const std::filesystem::path& file);
 
 // Whether the file is missing or empty.
 bool is_empty_or_missing(const std::filesystem::path& file);
+
+// When it was written last, in milliseconds since 1970; none: it cannot be examined.
+std::optional<std::int64_t> written_at(const std::filesystem::path& file);
 
 // Marks the folder so that backup programs skip it.
 //   source  bford.info/cachedir

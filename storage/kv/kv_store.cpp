@@ -57,8 +57,9 @@ Result<Connection> open_and_check(const KvOptions& options, Access access) {
 }
 
 // Where the caches of a library wait while another one uses the folder.
+constexpr std::string_view kAside = "kvcache-of-";
 fs::path aside(const fs::path& path, const std::string& library_id) {
-  return path.parent_path() / ("kvcache-of-" + library_id + ".db");
+  return path.parent_path() / (std::string(kAside) + library_id + ".db");
 }
 
 // An id becomes part of a file's name; one of another form is not ours.
@@ -72,6 +73,18 @@ constexpr const char* kNewLibrary =
     "library.db was missing, so Satchel created an empty one. To restore your earlier chats, close "
     "Satchel and put their library.db in its place. ";
 }  // namespace
+
+void delete_put_aside(const fs::path& folder, std::int64_t before_ms) {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::optional<std::int64_t> written_ms = written_at(it->path());
+    if (name.starts_with(kAside) && name.ends_with(".db") && written_ms && *written_ms < before_ms)
+      old.push_back(it->path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
+}
 
 // Corrupt: the file is another library's, or nobody's.
 Result<void> KvStore::State::check_owner(Connection& db) {

@@ -46,6 +46,9 @@ struct SavedCache {
   std::uint64_t n_tokens = 0, record_bytes = 0;
 };
 
+// Deletes the caches of other libraries, put aside in this folder, that were last written before.
+void delete_put_aside(const std::filesystem::path& folder, std::int64_t before_ms);
+
 class KvStore final : public kvcache::RecordStore {
  public:
   // errors  not_found: read_only without an existing file; storage: the folder is not writable

@@ -1,4 +1,5 @@
 #include "storage/library/state.h"
+#include "storage/library/use_days.h"
 
 namespace satchel::storage {
 namespace {
@@ -73,6 +74,10 @@ Result<void> change_chat(Connection& db, Transaction& change, ChatId id, const c
   return change.commit();
 }
 }  // namespace
+
+std::string removed_key(ChatId id) {
+  return "chat." + std::to_string(id.value) + ".removed";
+}
 
 Error chat_not_found(ChatId id) {
   return {ErrorKind::not_found, "CHAT_NOT_FOUND",
@@ -168,6 +173,7 @@ Result<void> Library::set_setup(ChatId id, const ChatSetup& setup) {
 Result<void> Library::remove_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY(begin_use_days(*db, removed_key(id)));
   return change_chat(
       *db, change, id,
       "UPDATE chat SET removed_ms = ?2 WHERE id = ?1 AND removed_ms IS NULL RETURNING id",
@@ -180,37 +186,11 @@ Result<void> Library::restore_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(const Chat found, chat(id));
   if (!found.removed_ms.has_value()) return {};
   SATCHEL_TRY_ASSIGN(const std::string name, free_name(*db, found.name));
+  SATCHEL_TRY_ASSIGN(Query kept, db->prepare("DELETE FROM setting WHERE key = ?1"));
+  SATCHEL_TRY(kept.bind(1, removed_key(id)).run());
   return change_chat(*db, change, id,
                      "UPDATE chat SET removed_ms = NULL, name = ?2 WHERE id = ?1 RETURNING id",
                      [&](Query& update) { update.bind(2, name); });
-}
-
-Result<std::vector<ChatId>> Library::expired_chats() {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
-  constexpr std::int64_t kDayMs = 86'400'000;
-  SATCHEL_TRY_ASSIGN(Query query,
-                     db->prepare("SELECT id FROM chat WHERE removed_ms < ?1 ORDER BY id"));
-  query.bind(1, state_->options.clock->wall_ms() - kDeletedDaysKept * kDayMs);
-  return query.all([](const Query& row) { return ChatId{row.integer_at(0)}; });
-}
-
-Result<void> Library::purge_chat(ChatId id) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  for (const char* sql :
-       {"DELETE FROM message_part WHERE message IN (SELECT id FROM message WHERE chat = ?1)",
-        "DELETE FROM message WHERE chat = ?1",
-        "DELETE FROM setting WHERE key GLOB 'chat.' || ?1 || '.*'"}) {
-    SATCHEL_TRY_ASSIGN(Query rows, db->prepare(sql));
-    SATCHEL_TRY(rows.bind(1, id.value).run());
-  }
-  SATCHEL_TRY(
-      change_chat(*db, change, id, "DELETE FROM chat WHERE id = ?1 RETURNING id", [](Query&) {}));
-  std::erase_if(state_->streams, [&](const auto& entry) { return entry.second.chat == id.value; });
-  SATCHEL_TRY_ASSIGN(const bool emptied, db->empty_wal());
-  if (!emptied && state_->options.log)
-    state_->options.log(LogLevel::warning, "library", "log not emptied reason=reader");
-  return {};
 }
 
 }  // namespace satchel::storage

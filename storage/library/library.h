@@ -6,8 +6,8 @@
 //                call of extend; flush() saves the rest if no calls follow
 //              3 after opening for writing, only messages begun since then are `streaming`. Those
 //                of a process that died become `interrupted` and keep their text
-//              4 only purge_chat() deletes anything; remove_chat() hides a chat for 30 days,
-//                truncate() hides messages
+//              4 only purge_chat() deletes words, and drop_expired_backups() copies of them;
+//                remove_chat() hides a chat for 30 days, truncate() hides messages
 //              5 order follows sequence numbers, never the clock
 //   errors     DISK_FULL, READ_ONLY, LIBRARY_DAMAGED, SCHEMA_NEWER, STORAGE, MEMORY;
 //              CHAT_NOT_FOUND, MESSAGE_NOT_FOUND, CHAT_EXISTS, MESSAGE_STATE, MESSAGE_SIZE. After
@@ -93,8 +93,11 @@ class Library final : public runtime::ChatLibrary {
   Result<void> set_setup(ChatId id, const ChatSetup& setup) override;
   Result<void> remove_chat(ChatId id) override;
   Result<void> restore_chat(ChatId id) override;
-  // Chats removed more than kDeletedDaysKept days ago.
+  // Chats removed more than kDeletedDaysKept days ago, and on so many days of use since as
+  // use_days.h says: a clock that is wrong deletes nothing.
   Result<std::vector<ChatId>> expired_chats();
+  // Deletes the backups that are as old: they have the words of chats deleted since. How many.
+  Result<std::size_t> drop_expired_backups();
   // Deletes and overwrites the rows and empties the write-ahead log. No undo. Store::delete_now
   // also deletes the chat's saved caches.
   Result<void> purge_chat(ChatId id);

@@ -3,6 +3,7 @@
 #include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
 #include "storage/library/state.h"
+#include "storage/library/use_days.h"
 #include "storage/migrations/migrations.h"
 
 namespace satchel::storage {
@@ -205,6 +206,7 @@ Result<void> Library::State::prepare_for_writing(std::int64_t version) {
   }
   SATCHEL_TRY(migrate(*connection, library_migrations()));
   SATCHEL_TRY(interrupt_streaming());
+  (void)note_use();  // a day that is not counted keeps what is deleted a day longer
   SATCHEL_TRY_ASSIGN(last_message, connection->integer("SELECT coalesce(max(id), 0) FROM message"));
   SATCHEL_TRY_ASSIGN(library_id, id_of(*connection));
   return {};
@@ -275,6 +277,12 @@ Result<void> Library::State::reconnect() {
   if (again.error().kind != ErrorKind::corrupt) return again;  // the next call tries again
   report.read_only = again.error();
   return connect_for_reading();
+}
+
+Result<void> Library::State::note_use() {
+  SATCHEL_TRY_ASSIGN(Transaction change, connection->begin(Sync::normal));
+  SATCHEL_TRY(count_use_day(*connection, options.clock->wall_ms()));
+  return change.commit();
 }
 
 // Answers that streamed when their process died keep what they hold.

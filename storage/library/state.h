@@ -52,6 +52,7 @@ struct Library::State {
   Result<void> try_writing_again();
   Result<void> prepare_for_writing(std::int64_t version);
   Result<void> interrupt_streaming();
+  Result<void> note_use();
 };
 
 std::string_view name_of(runtime::Role role);
@@ -82,6 +83,8 @@ Result<void> cut_to(Connection& connection, const Cut& cut);
 Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 
 Error chat_not_found(ChatId id);
+// Of the setting that has the days of use when a chat was removed.
+std::string removed_key(ChatId id);
 // Marks a chat as most recently used, counts one more message, and returns its sequence number.
 // CHAT_NOT_FOUND if the chat does not exist or was removed.
 Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms);

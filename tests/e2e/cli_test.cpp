@@ -218,6 +218,21 @@ TEST(Cli, a_removed_chat_is_listed_and_restored_by_its_name_or_its_id) {
   EXPECT_EQ(run(home, {"chats", "--restore", "none"}).exit_code, 3);
 }
 
+TEST(Cli, a_removed_chat_is_deleted_at_once_and_no_other) {
+  const Folder home;
+  run(home, {"chat", "--chat", "notes", "-p", "canary", "-n", "2"});
+  const Finished early = run(home, {"chats", "--delete", "notes"});
+  EXPECT_EQ(early.exit_code, 2);
+  EXPECT_NE(early.err.find("is not removed"), std::string::npos) << early.err;
+  EXPECT_EQ(run(home, {"chats", "--json"}).json()["chats"].size(), 1u);
+  run(home, {"chats", "--remove", "notes"});
+  const Finished gone = run(home, {"chats", "--delete", "notes"});
+  EXPECT_EQ(gone.exit_code, 0);
+  EXPECT_NE(gone.err.find("for good"), std::string::npos) << gone.err;
+  EXPECT_TRUE(run(home, {"chats", "--removed", "--json"}).json()["chats"].empty());
+  EXPECT_EQ(run(home, {"chats", "--delete", "notes"}).exit_code, 3);
+}
+
 TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
   const Folder home;
   const auto answer = [&](int seed) {

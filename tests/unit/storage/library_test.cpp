@@ -8,6 +8,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+constexpr std::int64_t kDayMs = 86'400'000;
+
 std::vector<std::string> names(Library& library, ChatFilter filter = ChatFilter::present) {
   std::vector<std::string> found;
   for (const Chat& chat : must(library.chats(filter))) found.push_back(chat.name);
@@ -115,12 +117,89 @@ TEST(Chats, expire_thirty_days_after_they_were_removed) {
   const ChatId chat = must(library.create_chat(named("old")));
   say(library, chat, "words");
   must(library.remove_chat(chat));
-  clock.wall += 30LL * 86'400'000;
+  for (int day = 0; day < kDeletedDaysKept; day += 3, clock.wall += 3 * kDayMs)
+    EXPECT_EQ(must(store->purge_expired()), 0u);
   EXPECT_EQ(must(store->purge_expired()), 0u);
   clock.wall += 1;
   EXPECT_EQ(must(store->purge_expired()), 1u);
   EXPECT_EQ(code_of(library.chat(chat)), "CHAT_NOT_FOUND");
   EXPECT_EQ(code_of(library.messages(chat)), "CHAT_NOT_FOUND");
+}
+
+TEST(Chats, do_not_expire_by_a_clock_that_is_wrong) {
+  const TempFolder folder;
+  StandingClock clock;
+  const std::int64_t now = clock.wall;
+  const auto start = [&](std::int64_t wall) {
+    clock.wall = wall;
+    return open_store(folder, {.clock = &clock});
+  };
+  {
+    const auto store = start(now);
+    const ChatId chat = must(store->library().create_chat(named("just removed")));
+    must(store->library().remove_chat(chat));
+  }
+  EXPECT_EQ(must(start(now + 400 * kDayMs)->purge_expired()), 0u) << "a year ahead";
+  {
+    const auto store = start(0);  // no battery
+    const ChatId chat = must(store->library().create_chat(named("in 1970")));
+    must(store->library().remove_chat(chat));
+  }
+  for (int boot = 0; boot < 20; ++boot) {  // before and after the time is set
+    EXPECT_EQ(must(start(0)->purge_expired()), 0u);
+    EXPECT_EQ(must(start(now)->purge_expired()), 0u);
+  }
+  EXPECT_THAT(names(start(now)->library(), ChatFilter::removed),
+              ElementsAre("in 1970", "just removed"));
+}
+
+TEST(Chats, that_came_back_count_anew_when_they_are_removed_again) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  const auto use_days = [&](int n) {
+    for (int i = 0; i < n; ++i, clock.wall += kDayMs) EXPECT_EQ(must(store->purge_expired()), 0u);
+  };
+  must(store->library().remove_chat(chat));
+  use_days(29);
+  must(store->library().restore_chat(chat));
+  use_days(10);
+  must(store->library().remove_chat(chat));
+  use_days(30);
+}
+
+TEST(Chats, removed_by_an_earlier_version_are_kept_for_days_of_use_too) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  must(store->library().remove_chat(chat));
+  must(store->library().set_note(chat, "removed", ""));  // which did not count
+  clock.wall += 400 * kDayMs;
+  for (int day = 0; day < 10; ++day, clock.wall += kDayMs)
+    EXPECT_EQ(must(store->purge_expired()), 0u);
+  EXPECT_EQ(must(store->purge_expired()), 1u);
+}
+
+TEST(Chats, deleted_for_good_stay_no_longer_in_backups_and_caches_put_aside) {
+  const TempFolder folder;
+  StandingClock clock;
+  clock.wall = SystemClock().wall_ms();
+  const auto store = open_store(folder, {.clock = &clock});
+  const auto backup = folder / "data/library-before-2.db";
+  const auto aside = folder / "cache/kvcache-of-abc.db";
+  for (const auto& file : {backup, aside}) write_file(file, "words");
+  for (int day = 0; day < 30; ++day, clock.wall += kDayMs) {
+    must(store->purge_expired());
+    ASSERT_TRUE(std::filesystem::exists(backup) && std::filesystem::exists(aside)) << day;
+  }
+  clock.wall += kDayMs;
+  must(store->purge_expired());
+  EXPECT_FALSE(std::filesystem::exists(backup));
+  EXPECT_FALSE(std::filesystem::exists(aside));
+  EXPECT_TRUE(std::filesystem::exists(folder / "data/library.db"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "cache/kvcache.db"));
 }
 
 TEST(Chats, take_a_new_model_recipe_and_title) {
