@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "app/installed_root.h"
 #include "runtime/gguf/split.h"
 
 namespace satchel::app {
@@ -17,16 +18,23 @@ fs::path from_environment(const char* variable, const fs::path& below_home) {
   return fs::path(home != nullptr ? home : "/") / below_home / "satchel";
 }
 
-// What is installed with the programs: bin/satchel, share/satchel …; "" where the system does not
-// say.
-fs::path installed_root() {
+}  // namespace
+
+fs::path installed_root(const fs::path& program) {
+  const fs::path folder = program.parent_path();
+  return folder.filename() == "bin" ? folder.parent_path() : folder;
+}
+
+namespace {
+
+fs::path own_root() {
   std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  return installed_root(fs::read_symlink("/proc/self/exe", error));
 }
 
 // A build folder looks like an installed tree.
 fs::path bundled_model() {
-  return installed_root() / "share/satchel/models" / SATCHEL_BUNDLED_MODEL;
+  return own_root() / "share/satchel/models" / SATCHEL_BUNDLED_MODEL;
 }
 
 // Never the working directory, nor a folder named from it: what lies there may be anybody's.
@@ -34,7 +42,7 @@ void find_backends(Paths& paths) {
   const char* given = std::getenv("SATCHEL_BACKENDS");
   const bool is_given = given != nullptr && *given != '\0';
   const bool is_heeded = is_given && fs::path(given).is_absolute();
-  paths.backends = {is_heeded ? fs::path(given) : installed_root() / "lib/satchel"};
+  paths.backends = {is_heeded ? fs::path(given) : own_root() / "lib/satchel"};
   if (is_given && !is_heeded)
     paths.notice =
         "SATCHEL_BACKENDS is \"" + std::string(given) +

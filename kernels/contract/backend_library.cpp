@@ -1,7 +1,11 @@
 #include "kernels/contract/backend_library.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "kernels/base/released_by.h"
@@ -32,6 +36,54 @@ Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) 
     if (folder.is_absolute() && fs::exists(folder / file, error)) return folder / file;
   }
   return not_there(file, folders);
+}
+
+// The file with this code: the program, or a library that another program has loaded.
+fs::path own_file() {
+  static const char here = 0;
+  std::error_code error;
+  Dl_info about = {};
+  if (dladdr(&here, &about) != 0 && about.dli_fname != nullptr && about.dli_fname[0] == '/') {
+    fs::path file = fs::canonical(about.dli_fname, error);
+    if (!error) return file;
+  }
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+// Why somebody else could have put there, or changed, what lies at `path`; empty: nobody could.
+std::string why_not_trusted(const fs::path& path, uid_t own_files_owner) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0)
+    return "cannot be examined: " + std::generic_category().message(errno);
+  if (found.st_uid != 0 && found.st_uid != geteuid() && found.st_uid != own_files_owner)
+    return "belongs to another user (" + std::to_string(found.st_uid) + ")";
+  // Where each user has a group of their own, it has the user's number.
+  const bool by_group = (found.st_mode & S_IWGRP) != 0 && found.st_gid != found.st_uid;
+  const bool by_others = (found.st_mode & S_IWOTH) != 0;
+  // In a sticky folder others may add files, but not replace these.
+  const bool is_sticky = S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0;
+  return (by_group || by_others) && !is_sticky ? "can be changed by other users" : std::string();
+}
+
+// A library's code runs as soon as it is loaded, whatever it says of itself then. So it is looked
+// at before: the file and the folders above it, up to one that this program lies in, too. Who can
+// change that one can replace the program.
+Result<void> check_trusted(const fs::path& library) {
+  const fs::path own = own_file();
+  struct stat program {};
+  const bool is_known = stat(own.c_str(), &program) == 0;
+  const std::string ours = own.parent_path().string() + "/";
+  for (fs::path at = library; at.has_relative_path(); at = at.parent_path()) {
+    if (ours.starts_with(at.string() + "/")) return {};
+    const std::string why = why_not_trusted(at, is_known ? program.st_uid : geteuid());
+    if (why.empty()) continue;
+    return Error{ErrorKind::device_lost, "GPU_LIBRARY_BAD",
+                 "The GPU library \"" + library.string() + "\" was not loaded, since \"" +
+                     at.string() + "\" " + why +
+                     ": it might not be Satchel's. If you put it there, let only its owner change "
+                     "it (chmod go-w, chown); else remove it, or use the cpu backend."};
+  }
+  return {};
 }
 
 using Handle = std::unique_ptr<void, ReleasedBy<&dlclose>>;
@@ -66,7 +118,11 @@ Result<const BackendLibrary*> described(const Handle& library, const fs::path& p
 Result<LibraryBackend> open_backend_library(std::string_view file,
                                             std::span<const fs::path> folders,
                                             const BackendOptions& options) {
-  SATCHEL_TRY_ASSIGN(const fs::path path, find(file, folders));
+  SATCHEL_TRY_ASSIGN(const fs::path found, find(file, folders));
+  std::error_code error;
+  const fs::path path = fs::canonical(found, error);  // what is examined is what is loaded
+  if (error) return bad_library(found, "cannot be found: " + error.message());
+  SATCHEL_TRY(check_trusted(path));
   Handle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (library == nullptr) return bad_library(path, "cannot be loaded: " + why_not_loaded());
   SATCHEL_TRY_ASSIGN(const BackendLibrary* const about, described(library, path));

@@ -6,8 +6,10 @@
 //            The build identity covers the headers of these classes, compiler and version.
 //   unload   an accepted library is never closed: destructors of weights and buffers call into it,
 //            and a driver may run threads in it. A refused library is closed.
-//   errors   device_lost: GPU_LIBRARY (missing), GPU_LIBRARY_BAD (not a backend, or broken),
-//            PLUGIN_ABI (another build), and the errors of the backend's own make()
+//   trust    a library that another user owns or can change, itself or a folder of its path up to
+//            one that holds the program as well, is refused before any code of it runs
+//   errors   device_lost: GPU_LIBRARY (missing), GPU_LIBRARY_BAD (not to be trusted, not a backend,
+//            or broken), PLUGIN_ABI (another build), and the errors of the backend's own make()
 //   source   after the tables of ONNX Runtime (OrtGetApiBase) and ggml (ggml_backend_init)
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/installed_root.h"
 #include "support/temp_folder.h"
 
 namespace satchel::app {
@@ -49,6 +50,15 @@ TEST_F(PathsTest, a_whole_name_is_that_model_and_a_beginning_of_two_is_none) {
   ASSERT_EQ(models.size(), 2u);
   EXPECT_EQ(models[0].name, "SmolLM2-135M");
   EXPECT_TRUE(models_named(paths_, "").empty());
+}
+
+TEST(InstalledRoot, is_above_a_folder_called_bin_and_else_the_programs_own_folder) {
+  EXPECT_EQ(installed_root("/usr/bin/satchel"), "/usr");
+  EXPECT_EQ(installed_root("/home/me/satchel/build/release/bin/satchel-desktop"),
+            "/home/me/satchel/build/release");
+  EXPECT_EQ(installed_root("/tmp/try/satchel"), "/tmp/try") << "not /tmp, where all may write";
+  EXPECT_EQ(installed_root("/tmp/satchel"), "/tmp");
+  EXPECT_EQ(installed_root(""), "");
 }
 
 TEST_F(PathsTest, only_files_are_offered_as_models) {

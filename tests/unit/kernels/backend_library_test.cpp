@@ -3,12 +3,14 @@
 #include "kernels/contract/backend_library.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <vector>
 
 #include "kernels/registry/registry.h"
+#include "support/temp_folder.h"
 #include "support/value_of.h"
 
 namespace satchel::kernels {
@@ -77,6 +79,64 @@ TEST(BackendLibrary, in_a_folder_that_is_not_absolute_is_not_loaded) {
   options.library_folders = {"executor", ""};
   EXPECT_EQ(open_backend("cuda", options).error().code, "GPU_LIBRARY");
   fs::current_path(before);
+}
+
+// A library whose code would run when it is loaded, in folders of a test's own. What belongs to
+// root here would belong to the user elsewhere.
+class PlantedLibrary : public testing::Test {
+ protected:
+  PlantedLibrary() {
+    fs::create_directories(lib_);
+    fs::copy_file(fs::path(SATCHEL_TEST_LIBRARIES) / "executor" / kName, lib_ / kName);
+    for (const fs::path& path : {temp_.path() / "lib", lib_, lib_ / kName})
+      fs::permissions(path, fs::perms(0755));
+  }
+  Result<std::unique_ptr<Backend>> open() const {
+    return open_backend("cuda", {.n_threads = 1, .library_folders = {lib_}});
+  }
+  void expect_refused(const fs::path& where, const char* why) const {
+    const auto opened = open();
+    ASSERT_FALSE(opened.ok()) << where;
+    EXPECT_EQ(opened.error().code, "GPU_LIBRARY_BAD") << opened.error().message;
+    EXPECT_THAT(opened.error().message, HasSubstr("was not loaded, since \"" + where.string()));
+    EXPECT_THAT(opened.error().message, HasSubstr(why));
+  }
+
+  static constexpr const char* kName = "libsatchel-cuda.so";
+  const test::TempFolder temp_;
+  const fs::path lib_ = temp_.path() / "lib" / "satchel";
+};
+
+TEST_F(PlantedLibrary, that_others_can_change_is_not_loaded) {
+  value_of(open());  // as it stands, nobody else can
+  for (const fs::path& path : {lib_ / kName, lib_, temp_.path() / "lib", temp_.path()}) {
+    const fs::perms before = fs::status(path).permissions();
+    fs::permissions(path, fs::perms(0777));
+    expect_refused(path, "can be changed by other users");
+    fs::permissions(path, before);
+  }
+  fs::permissions(temp_.path(), fs::perms(01777));
+  value_of(open());  // sticky, as /tmp: others add files, but do not replace them
+}
+
+TEST_F(PlantedLibrary, of_another_user_is_not_loaded) {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  for (const fs::path& path : {lib_ / kName, lib_}) {
+    ASSERT_EQ(chown(path.c_str(), kNobody, kNobody), 0);
+    expect_refused(path, "belongs to another user (65534)");
+    ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
+  }
+  value_of(open());
+}
+
+TEST_F(PlantedLibrary, behind_a_link_is_looked_at_where_it_lies) {
+  fs::create_directory_symlink(lib_, temp_.path() / "linked");
+  fs::permissions(lib_, fs::perms(0777));
+  const auto opened = open_backend("cuda", {.n_threads = 1, .library_folders = {temp_ / "linked"}});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, "GPU_LIBRARY_BAD");
+  EXPECT_THAT(opened.error().message, HasSubstr("can be changed by other users"));
 }
 
 TEST(BackendLibrary, that_is_no_library_or_has_no_entry_is_refused) {
