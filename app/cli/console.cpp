@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "app/cli/exit_codes.h"
+#include "app/cli/terminal_text.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::app {
@@ -42,6 +43,11 @@ void write(std::FILE* to, std::string_view text) {
   std::fflush(to);
 }
 
+// Pipes and files get the bytes as they are.
+std::string shown(std::string_view text, bool on_terminal) {
+  return on_terminal ? terminal_text(text) : std::string(text);
+}
+
 }  // namespace
 
 Console::Console(bool json, bool quiet)
@@ -52,11 +58,12 @@ Console::Console(bool json, bool quiet)
       stderr_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Console::data(std::string_view text) {
-  write(stdout, text);
+  write(stdout, shown(text, stdout_terminal_));
 }
 
 void Console::prose(std::string_view text) {
-  if (!json_ || !quiet_) write(json_ ? stderr : stdout, text);
+  if (json_ && quiet_) return;
+  write(json_ ? stderr : stdout, shown(text, json_ ? stderr_terminal_ : stdout_terminal_));
 }
 
 void Console::note(std::string_view line) {
@@ -69,13 +76,13 @@ void Console::reply(std::string_view line) {
 
 void Console::warning(std::string_view line) {
   end_progress();
-  write(stderr, std::string(line) + "\n");
+  write(stderr, shown(line, stderr_terminal_) + "\n");
 }
 
 void Console::aside(std::string_view text) {
   end_progress();
   const bool dims = stderr_terminal_;
-  write(stderr, (dims ? "\x1b[2m" : "") + std::string(text) + (dims ? "\x1b[0m" : ""));
+  write(stderr, (dims ? "\x1b[2m" : "") + shown(text, dims) + (dims ? "\x1b[0m" : ""));
 }
 
 void Console::document(const Json& json) {
@@ -135,7 +142,7 @@ void Console::show(const runtime::Progress& progress) {
 void Console::status(std::string_view line) {
   if (quiet_) return;
   if (stderr_terminal_) {
-    write(stderr, "\r" + std::string(line) + "\033[K");
+    write(stderr, "\r" + shown(line, true) + "\033[K");
     bar_drawn_ = true;
     return;
   }

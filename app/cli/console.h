@@ -1,4 +1,4 @@
-// Console: data on stdout, everything else on stderr; progress only where a person watches.
+// Console: data on stdout, all else on stderr; terminals get terminal_text(), and progress.
 #pragma once
 
 #include <cstddef>
