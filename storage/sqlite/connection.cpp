@@ -70,7 +70,8 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
     // Records of up to 8 MiB want few, large pages; a message is a few hundred bytes.
     if (options.content == Content::cache)
       SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
-    SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216;"));
+    // As begin() believes: a library of SQLite may have been built with another default.
+    SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=FULL;"));
   }
   return connection;
 }

@@ -13,7 +13,7 @@ struct Handle {
   sqlite3* db = nullptr;
   std::string path;
   Content content = Content::library;
-  bool full_sync = true;  // SQLite's default
+  bool full_sync = true;  // as it is opened
   bool disk_failed = false;
   bool found_damage = false;
 
