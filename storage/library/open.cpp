@@ -180,9 +180,18 @@ Result<void> Library::State::connect() {
   return reading;
 }
 
+// What this call began and could not finish holds nothing, and goes: an empty file that stayed
+// would be taken for a library that lost its bytes.
 Result<void> Library::State::open_for_writing() {
+  std::error_code error;
+  const bool is_new = !fs::exists(options.path, error) && !error;
   SATCHEL_TRY(make_private_file(options.path));
-  return connect_for_writing();
+  const auto connected = connect_for_writing();
+  if (connected.ok() || !is_new) return connected;
+  connection.reset();
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    fs::remove(options.path.string() + suffix, error);
+  return connected;
 }
 
 Result<void> Library::State::connect_for_writing() {

@@ -2,6 +2,7 @@
 // only copy is deleted or replaced, and what is said is true.
 #include <gmock/gmock.h>
 
+#include "failing_vfs.h"
 #include "fixtures.h"
 
 namespace satchel::storage {
@@ -52,6 +53,25 @@ TEST(LostLibrary, a_missing_one_is_begun_anew_and_the_caches_wait_for_the_old_on
   const auto store = open_store(folder);
   EXPECT_EQ(texts(store->library(), {1}), std::vector<std::string>{"hello"});
   EXPECT_EQ(must(store->kv()->record(key_of({1}), 0)), bytes_of(10, 0));
+}
+
+TEST(LostLibrary, a_new_one_that_the_disk_refused_leaves_no_empty_file) {
+  FailingVfs vfs("failing");
+  int n = 0;
+  for (bool has_failed = true; has_failed; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const TempFolder folder(Place::memory);
+    make_chat(folder);
+    fs::rename(folder / "data/library.db", folder / "data/found again");
+    vfs.fail_at(n, FailingVfs::How::full, FailingVfs::Then::always);
+    const bool is_open = try_store(folder, {.vfs = vfs.name()}).ok();
+    has_failed = vfs.has_failed();
+    vfs.stop_failing();
+    EXPECT_TRUE(is_open || !fs::exists(folder / "data/library.db"));
+    EXPECT_TRUE(must(open_store(folder)->library().chats()).empty());
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_GT(n, 5);
 }
 
 TEST(LostLibrary, no_promise_is_made_where_damaged_caches_lie_beside_none) {
