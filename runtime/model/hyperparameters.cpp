@@ -87,8 +87,11 @@ Result<ModelConfig> Hyperparameters::sizes_but_kv_heads() const {
   SATCHEL_TRY_ASSIGN(const std::size_t n_layers, count("block_count", kLayersMax));
   SATCHEL_TRY_ASSIGN(config.width, count("embedding_length", kWidthMax));
   LayerConfig layer;
+  // Files with experts alone need not say how wide a feed-forward without them would be.
+  const bool has_width = has("feed_forward_length") || !has("expert_feed_forward_length");
   SATCHEL_TRY_ASSIGN(const std::vector<std::size_t> ffn_widths,
-                     counts("feed_forward_length", kWidthMax, n_layers));
+                     counts(has_width ? "feed_forward_length" : "expert_feed_forward_length",
+                            kWidthMax, n_layers));
   SATCHEL_TRY_ASSIGN(config.context, count("context_length", kContextMax));
   SATCHEL_TRY(read_heads(layer, config.width));
   SATCHEL_TRY_ASSIGN(config.norm_epsilon, number_above(0, "attention.layer_norm_rms_epsilon"));

@@ -424,7 +424,8 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
     out.add_name(f"{row.arch}, random weights")
     out.add_block_count(row.layers)
     out.add_embedding_length(WIDTH)
-    if row.arch != "gemma4" or row.layers == 3:
+    # qwen35moe: transformers' configuration has no such width, so the converter writes none.
+    if row.arch != "qwen35moe" and (row.arch != "gemma4" or row.layers == 3):
         out.add_feed_forward_length(row.ffn)
     out.add_context_length(4096 if row.arch == "gemma4" else CONTEXT)
     out.add_vocab_size(VOCABULARY)
