@@ -1,11 +1,16 @@
 #include "kernels/contract/backend_library.h"
 
 #include <dlfcn.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <optional>
 #include <system_error>
 
 #include "kernels/base/released_by.h"
@@ -50,15 +55,44 @@ fs::path own_file() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
-// Why somebody else could have put there, or changed, what lies at `path`; empty: nobody could.
-std::string why_not_trusted(const fs::path& path, uid_t own_files_owner) {
+// Who can replace the program's own file.
+struct Replacers {
+  uid_t owner = geteuid();
+  std::optional<gid_t> group;  // that may write its folder
+};
+
+Replacers replacers_of(const fs::path& own) {
+  Replacers who;
+  struct stat found {};
+  if (stat(own.c_str(), &found) == 0) who.owner = found.st_uid;
+  if (stat(own.parent_path().c_str(), &found) == 0 && (found.st_mode & S_IWGRP) != 0)
+    who.group = found.st_gid;
+  return who;
+}
+
+// Many systems give each user a group of their own, of the same number or the same name.
+bool is_own_group(gid_t group, uid_t user) {
+  if (group == user) return true;
+  std::array<char, 16384> of_user, of_group;
+  passwd user_entry{}, *user_found = nullptr;
+  ::group group_entry{}, *group_found = nullptr;
+  if (getpwuid_r(user, &user_entry, of_user.data(), of_user.size(), &user_found) != 0 ||
+      getgrgid_r(group, &group_entry, of_group.data(), of_group.size(), &group_found) != 0 ||
+      user_found == nullptr || group_found == nullptr)
+    return false;
+  return user_found->pw_gid == group && std::strcmp(user_found->pw_name, group_found->gr_name) == 0;
+}
+
+// Why somebody else could have put there, or changed, what lies at `path`; empty: nobody could who
+// cannot replace the program as well.
+std::string why_not_trusted(const fs::path& path, const Replacers& replacers) {
   struct stat found {};
   if (stat(path.c_str(), &found) != 0)
     return "cannot be examined: " + std::generic_category().message(errno);
-  if (found.st_uid != 0 && found.st_uid != geteuid() && found.st_uid != own_files_owner)
+  if (found.st_uid != 0 && found.st_uid != geteuid() && found.st_uid != replacers.owner)
     return "belongs to another user (" + std::to_string(found.st_uid) + ")";
-  // Where each user has a group of their own, it has the user's number.
-  const bool by_group = (found.st_mode & S_IWGRP) != 0 && found.st_gid != found.st_uid;
+  const bool by_group = (found.st_mode & S_IWGRP) != 0 && found.st_gid != replacers.group &&
+                        !is_own_group(found.st_gid, found.st_uid);
   const bool by_others = (found.st_mode & S_IWOTH) != 0;
   // In a sticky folder others may add files, but not replace these.
   const bool is_sticky = S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0;
@@ -70,12 +104,11 @@ std::string why_not_trusted(const fs::path& path, uid_t own_files_owner) {
 // change that one can replace the program.
 Result<void> check_trusted(const fs::path& library) {
   const fs::path own = own_file();
-  struct stat program {};
-  const bool is_known = stat(own.c_str(), &program) == 0;
+  const Replacers replacers = replacers_of(own);
   const std::string ours = own.parent_path().string() + "/";
   for (fs::path at = library; at.has_relative_path(); at = at.parent_path()) {
     if (ours.starts_with(at.string() + "/")) return {};
-    const std::string why = why_not_trusted(at, is_known ? program.st_uid : geteuid());
+    const std::string why = why_not_trusted(at, replacers);
     if (why.empty()) continue;
     return Error{ErrorKind::device_lost, "GPU_LIBRARY_BAD",
                  "The GPU library \"" + library.string() + "\" was not loaded, since \"" +
