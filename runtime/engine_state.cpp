@@ -21,6 +21,7 @@ std::shared_ptr<const TokenTrie> EngineState::tokens_for_grammars() {
 }
 
 Result<void> EngineState::keep_head_budgets(const kvcache::HeadBudgets& budgets) {
+  SATCHEL_TRY(file.check_unchanged());  // else they are those of another model
   model->set_head_budgets(std::make_shared<const kvcache::HeadBudgets>(budgets));
   return profiles.empty() ? Result<void>() : save_head_budgets(profiles, budgets);
 }

@@ -19,6 +19,7 @@ struct Store::State {
   bool ended_unclean = false;
   bool is_new_library = false;  // there was no library.db
   bool writes_kv = false;
+  bool has_orphans = false;
 
   Result<void> open_library();
   Result<void> check_not_emptied(const fs::path& library_file) const;
@@ -33,7 +34,8 @@ Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Store::~Store() {
   // The lock says "all is well" only if it is: else the next opening checks the file.
-  const bool is_well = state_->library->flush().ok() && !state_->library->found_damage();
+  const bool is_well = state_->library->flush().ok() && !state_->library->found_damage() &&
+                       !state_->library->owes_check();
   state_->kv.reset();
   state_->library.reset();
   if (is_well && state_->lock.has_value()) state_->lock->release();
@@ -176,17 +178,23 @@ std::vector<std::string> Store::notices() const {
 }
 
 Result<void> Store::delete_now(ChatId chat) {
-  // A cache that cannot be deleted now keeps no messages: it goes with the next opening, since its
-  // chat is gone.
-  const Result<void> dropped = kv() != nullptr ? state_->kv->drop_chat(chat) : Result<void>();
+  const bool is_dropped = kv() != nullptr && state_->kv->drop_chat(chat).ok();
   SATCHEL_TRY(state_->library->purge_chat(chat));
-  return dropped;
+  if (!is_dropped) state_->has_orphans = true;
+  return {};
+}
+
+bool Store::has_orphans() const {
+  return state_->has_orphans;
 }
 
 Result<std::size_t> Store::purge_expired() {
-  if (state_->library->report().read_only) return std::size_t{0};
+  // Where there is damage a backup may be all that is left of a message.
+  const Library& library = *state_->library;
+  if (library.report().read_only || library.found_damage()) return std::size_t{0};
   SATCHEL_TRY_ASSIGN(const std::vector<ChatId> expired, state_->library->expired_chats());
   for (const ChatId chat : expired) SATCHEL_TRY(delete_now(chat));
+  if (library.found_damage()) return expired.size();
   SATCHEL_TRY(state_->library->drop_expired_backups());
   constexpr std::int64_t kMonthMs = kDeletedDaysKept * 86'400'000;
   delete_put_aside(state_->options.cache_dir, state_->options.clock->wall_ms() - kMonthMs);

@@ -48,8 +48,10 @@ class Store final : public runtime::ChatStore {
   const std::string& cache_notice() const;
   bool ended_unclean() const;  // whether the previous process did
 
-  // The chat's messages and its saved cache, at once and for good.
+  // The chat's messages and its saved cache, at once and for good. A cache that cannot be deleted
+  // now has no messages: it goes with a later opening, since its chat is gone.
   Result<void> delete_now(ChatId chat) override;
+  bool has_orphans() const;  // whether delete_now() left such caches
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;

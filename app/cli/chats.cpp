@@ -180,7 +180,11 @@ Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::s
                      wanted + "\"` first; --delete cannot be undone."};
   SATCHEL_TRY(removed);
   SATCHEL_TRY(store.delete_now(removed->id));
-  console.note("Deleted \"" + removed->name + "\" and its saved caches for good.");
+  console.note("Deleted \"" + removed->name +
+               (store.has_orphans()
+                    ? "\" for good. Its saved caches cannot be deleted now; they go "
+                      "when Satchel can next open the cache folder."
+                    : "\" and its saved caches for good."));
   for (const auto& backup : storage::backups_of(paths.data_dir / "library.db"))
     console.note("The backup \"" + backup.string() +
                  "\" may still have its messages. Satchel deletes it about 30 days after it was "

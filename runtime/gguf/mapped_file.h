@@ -26,8 +26,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
 
   // Fails if the file was written since opening, whatever its time of modification says, or could
-  // not be read. One that was deleted or replaced under its name keeps its bytes and is unchanged,
-  // as is an object without a file. Costs a system call.
+  // not be read. Other rights, a new name and a further one cannot be told from that. One that was
+  // deleted or replaced under its name keeps its bytes and is unchanged, as is an object without a
+  // file. Costs a system call.
   Result<void> check_unchanged() const;
 
   // Drops the whole pages inside `bytes` from resident memory; the next access reads the file

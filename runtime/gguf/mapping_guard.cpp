@@ -39,19 +39,23 @@ GuardedMapping* mapping_of(const void* memory) {
 // Where one page is gone, those behind it are, or are not worth having.
 void on_bus_error(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  if (GuardedMapping* mapping = mapping_at(address)) {
+  const bool is_access = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+  if (GuardedMapping* mapping = is_access ? mapping_at(address) : nullptr) {
     const std::uintptr_t page = address / page_bytes * page_bytes;
     mapping->has_faulted = true;
     if (mmap(reinterpret_cast<void*>(page), mapping->end.load() - page, PROT_READ,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
       return;
   }
-  (void)sigaction(SIGBUS, &action_before, nullptr);  // the instruction is run again, and faults
+  (void)sigaction(SIGBUS, &action_before, nullptr);
+  if (!is_access) (void)raise(SIGBUS);  // else the instruction is run again, and faults
 }
 
 }  // namespace
 
 void guard_mappings() {
+  static std::atomic<bool> is_installed{false};
+  if (is_installed.exchange(true)) return;
   page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction action = {};
   action.sa_sigaction = on_bus_error;

@@ -141,6 +141,8 @@ Result<void> KvStore::State::put_aside() {
   for (const char* suffix : {"-wal", "-shm"}) fs::remove(options.path.string() + suffix, error);
   fs::rename(options.path, waiting, error);
   if (error) return refused;
+  // It waits for a month from now on, however long ago it was written.
+  fs::last_write_time(waiting, fs::file_time_type::clock::now(), error);
   notice = std::string(options.is_new_library ? kNewLibrary : "") +
            "The saved caches belong to another library. They were moved to \"" + waiting.string() +
            "\" and are used again when you open that library here.";

@@ -11,10 +11,11 @@ using kvcache::RecordId;
 constexpr std::uint64_t kNumberMax = INT64_MAX;       // SQLite's integers
 constexpr std::size_t kManifestBytesMax = 64u << 20;  // chosen: half of what a row may have
 
-Error over_quota(std::uint64_t quota) {
+Error over_quota(std::uint64_t quota, bool is_alone) {
   return {ErrorKind::storage, "CACHE_QUOTA",
-          "This chat's cache is larger than the quota for saved caches (" +
-              std::to_string(quota >> 20) +
+          std::string("This chat's cache ") +
+              (is_alone ? "is larger than" : "and that of the chat opened last are larger than") +
+              " the quota for saved caches (" + std::to_string(quota >> 20) +
               " MiB), so it is not saved. No message is affected; the chat is processed again when "
               "opened. Raise the quota (--cache-quota), or choose a smaller preset for the chat."};
 }
@@ -27,7 +28,8 @@ Result<void> check_quota(Connection& db, const KvStore::State& state, std::int64
   if (state.last_read != 0 && state.last_read != cache) {
     SATCHEL_TRY_ASSIGN(spared, stored_bytes(db, state.last_read));
   }
-  return quota == 0 || n_bytes + spared <= quota ? Result<void>() : over_quota(quota);
+  return quota == 0 || n_bytes + spared <= quota ? Result<void>()
+                                                 : over_quota(quota, n_bytes > quota);
 }
 
 // A record left behind by a crash goes; one that the manifest points to stays, and is an error.

@@ -82,6 +82,8 @@ class Library final : public runtime::ChatLibrary {
   // Whether damage of the file was found. It is read from then on, or its log is written, but not
   // the file itself.
   bool found_damage() const;
+  // Whether LibraryOptions::check was asked for and is still to be made.
+  bool owes_check() const;
   // Unique, so that the caches of one library are never used for another.
   const std::string& library_id() const;
 

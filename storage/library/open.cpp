@@ -151,6 +151,9 @@ bool Library::found_damage() const {
   return (why && why->kind == ErrorKind::corrupt) ||
          (state_->connection && state_->connection->found_damage());
 }
+bool Library::owes_check() const {
+  return state_->options.check;
+}
 const std::string& Library::library_id() const {
   return state_->library_id;
 }

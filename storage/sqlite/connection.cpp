@@ -70,8 +70,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
     // Records of up to 8 MiB want few, large pages; a message is a few hundred bytes.
     if (options.content == Content::cache)
       SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
-    // As begin() believes: a library of SQLite may have been built with another default.
-    SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=FULL;"));
+    SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216;"));
   }
   return connection;
 }
@@ -96,7 +95,7 @@ Result<std::int64_t> Connection::integer(const char* sql) {
 
 Result<Transaction> Connection::begin(Sync sync) {
   const bool full = sync == Sync::full;
-  if (full != handle_->full_sync) {  // may change between transactions only
+  if (handle_->full_sync != full) {  // may change between transactions only
     SATCHEL_TRY(exec(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
     handle_->full_sync = full;
   }

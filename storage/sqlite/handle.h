@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <optional>
 #include <string>
 
 #include "storage/sqlite/connection.h"
@@ -13,7 +14,8 @@ struct Handle {
   sqlite3* db = nullptr;
   std::string path;
   Content content = Content::library;
-  bool full_sync = true;  // as it is opened
+  // Unknown: a library of SQLite may have been built with another default than its usual.
+  std::optional<bool> full_sync = std::nullopt;
   bool disk_failed = false;
   bool found_damage = false;
 
