@@ -89,8 +89,9 @@ Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t no
       Query update,
       connection.prepare(
           "UPDATE chat SET used_ms = ?2, used_seq = (SELECT max(used_seq) + 1 FROM "
-          "chat), last_seq = last_seq + 1, n_live = n_live + 1 WHERE id = ?1 AND removed_ms "
-          "IS NULL RETURNING last_seq"));
+          "chat), last_seq = max(last_seq, (SELECT coalesce(max(seq), 0) FROM message WHERE chat = "
+          "?1)) + 1, n_live = n_live + 1 WHERE id = ?1 AND removed_ms IS NULL RETURNING "
+          "last_seq"));
   update.bind(1, id.value).bind(2, now_ms);
   SATCHEL_TRY_ASSIGN(const bool found, update.step());
   if (!found) return chat_not_found(id);

@@ -44,26 +44,37 @@ void follow(const Rows& rows, MessagePath& path) {
 
 std::int64_t n_lacking(const MessagePath& path, const MessageCounts& counts) {
   const auto n_found = static_cast<std::int64_t>(path.ids.size() + path.missing.size());
-  return std::min(std::max<std::int64_t>(counts.n_live, 0) - n_found, kUnnamedMax);
+  return std::clamp<std::int64_t>(counts.n_live, 0, n_found + kUnnamedMax) - n_found;
 }
 
-// What follows the end, where the chat has more messages than are live.
+// What follows the end, where the chat has more messages than are live: the newest answer to it,
+// and so on. Older ones were cut.
 void add_followers(const Rows& rows, const MessageCounts& counts, MessagePath& path) {
+  std::int64_t end = 0;
   for (const LinkedRow& row : rows)
-    if (n_lacking(path, counts) > 0 && !row.is_live && path.ids.contains(row.parent))
-      path.ids.insert(row.id);
+    if (path.ids.contains(row.id)) end = row.id;
+  for (std::int64_t n = n_lacking(path, counts); n > 0; --n) {
+    const auto next = std::find_if(rows.rbegin(), rows.rend(), [&](const LinkedRow& row) {
+      return row.parent == end && !path.ids.contains(row.id);
+    });
+    if (next == rows.rend()) return;
+    path.ids.insert(end = next->id);
+  }
 }
 
 // Rows of which only their numbers are left, as many as the chat still lacks.
 void add_unnamed(const Rows& rows, const MessageCounts& counts, MessagePath& path) {
   auto row = rows.begin();
-  for (std::int64_t seq = 1; seq <= counts.last_seq && n_lacking(path, counts) > 0; ++seq) {
+  std::int64_t n = n_lacking(path, counts);
+  for (std::int64_t seq = 1; seq <= counts.last_seq && n > 0; ++seq) {
     while (row != rows.end() && row->seq < seq) ++row;
     const bool is_there = row != rows.end() && row->seq == seq;
     const bool is_named =
         std::any_of(path.missing.begin(), path.missing.end(),
                     [&](const MissingMessage& one) { return one.id > 0 && one.seq == seq + 1; });
-    if (!is_there && !is_named) path.missing.push_back({seq, -seq});
+    if (is_there || is_named) continue;
+    path.missing.push_back({seq, -seq});
+    --n;
   }
   std::stable_sort(path.missing.begin(), path.missing.end(),
                    [](const MissingMessage& a, const MissingMessage& b) { return a.seq < b.seq; });

@@ -11,6 +11,26 @@ Result<bool> has_message(Connection& db, const Cut& cut) {
   return query.bind(1, cut.chat).bind(2, cut.last).step();
 }
 
+// Where the row of the last message is gone: the nearest live one before it, or 0. Its place is
+// known by its number, or by what follows it (MissingMessage).
+Result<void> skip_missing(Connection& db, Cut& cut) {
+  SATCHEL_TRY_ASSIGN(
+      Query place,
+      db.prepare("SELECT min(m.seq) FROM message m, chat c WHERE c.id = ?1 AND m.chat "
+                 "= ?1 AND (m.parent = ?2 OR (?2 < 0 AND m.seq >= -?2)) AND NOT EXISTS "
+                 "(SELECT 1 FROM message p WHERE p.id = ?2 OR (p.chat = ?1 AND p.seq = "
+                 "-?2)) HAVING min(m.seq) IS NOT NULL"));
+  SATCHEL_TRY_ASSIGN(const bool is_missing, place.bind(1, cut.chat).bind(2, cut.last).step());
+  if (!is_missing) return {};
+  const std::int64_t behind = place.integer_at(0);
+  SATCHEL_TRY(place.run());
+  SATCHEL_TRY_ASSIGN(Query before,
+                     db.prepare("SELECT coalesce((SELECT id FROM message WHERE chat = ?1 AND seq < "
+                                "?2 AND live = 1 ORDER BY seq DESC LIMIT 1), 0)"));
+  SATCHEL_TRY_ASSIGN(cut.last, before.bind(1, cut.chat).bind(2, behind).integer());
+  return {};
+}
+
 Result<void> check_cut(Connection& db, const Cut& cut) {
   SATCHEL_TRY_ASSIGN(Query chat,
                      db.prepare("SELECT 1 FROM chat WHERE id = ?1 AND removed_ms IS NULL"));
@@ -50,8 +70,9 @@ Result<void> Library::truncate(ChatId chat, MessageId last) {
   if (streams)
     return Error{ErrorKind::invalid, "MESSAGE_STATE",
                  "This chat is still being answered. Nothing was changed. Stop the answer first."};
-  const Cut cut{.chat = chat.value, .last = last.value};
+  Cut cut{.chat = chat.value, .last = last.value};
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY(skip_missing(*db, cut));
   SATCHEL_TRY(check_cut(*db, cut));
   SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(*db, chat));
   SATCHEL_TRY(cut_to(*db, cut));

@@ -217,6 +217,59 @@ TEST_F(Damage, of_one_row_does_not_hinder_writing_and_cutting) {
   });
 }
 
+// What was cut stays cut, though its rows are there.
+TEST_F(Damage, of_one_row_brings_back_nothing_that_was_cut) {
+  const std::vector<std::string> words = {"the first", "otherwise"};
+  for (const char* sql :
+       {"UPDATE message SET live = 0 WHERE seq = 4", "UPDATE message SET live = 0 WHERE seq = 1",
+        "UPDATE chat SET n_live = 4", "UPDATE chat SET n_live = 1000000000000"}) {
+    SCOPED_TRACE(sql);
+    try_case(sound_files(), [&](const TempFolder& folder) {
+      {
+        const auto store = open_store(folder);
+        must(store->library().truncate({1}, must(store->library().messages({1})).front().id));
+        say(store->library(), {1}, "otherwise");
+      }
+      change(folder, sql);
+      EXPECT_EQ(words_of(folder), words);
+    });
+  }
+}
+
+TEST_F(Damage, of_both_counters_is_read_in_bounded_time_and_written_on) {
+  try_case(sound_files(), [](const TempFolder& folder) {
+    change(folder, "UPDATE chat SET n_live = 1000000000000, last_seq = 1000000000000");
+    EXPECT_LE(words_of(folder).size(), 1003u);
+  });
+  try_case(sound_files(), [](const TempFolder& folder) {
+    change(folder, "UPDATE chat SET last_seq = 0");
+    say(open_store(folder)->library(), {1}, "and on");
+    EXPECT_EQ(words_of(folder).back(), "and on");
+    EXPECT_EQ(words_of(folder).size(), 4u);
+  });
+}
+
+TEST_F(Damage, of_one_row_does_not_hinder_cutting_at_its_place) {
+  for (const int seq : {1, 2, 3}) {
+    SCOPED_TRACE(seq);
+    try_case(sound_files(), [&](const TempFolder& folder) {
+      change(folder, ("DELETE FROM message WHERE seq = " + std::to_string(seq)).c_str());
+      std::vector<std::string> left(kTexts.begin(), kTexts.begin() + (seq - 1));
+      {
+        const auto store = open_store(folder);
+        const auto all = must(store->library().messages({1}));
+        const auto cut = store->library().truncate({1}, all[static_cast<std::size_t>(seq - 1)].id);
+        EXPECT_EQ(cut.ok(), seq < 3);  // nothing follows the last: there is nothing to cut
+        EXPECT_EQ(code_of(store->library().truncate({1}, {99})), "MESSAGE_NOT_FOUND");
+        say(store->library(), {1}, "otherwise");
+      }
+      if (seq == 3) left.emplace_back("?");
+      left.emplace_back("otherwise");
+      EXPECT_EQ(words_of(folder), left);
+    });
+  }
+}
+
 TEST_F(Damage, found_after_an_unclean_end_makes_the_library_read_only) {
   Files files = sound_files();
   std::fill(files.library.begin() + 4096, files.library.begin() + 4096 + 64, '\xee');
