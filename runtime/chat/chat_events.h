@@ -102,6 +102,12 @@ struct ChatOpened {
   MemorySettings memory;
   std::vector<StoredMessage> messages;  // a document that was read in parts is one
 };
+// The words of a chat that cannot be opened: its model or recipe is not there, or cannot be used.
+// Failed follows; what was open stays open.
+struct ChatShown {
+  Chat chat;
+  std::vector<StoredMessage> messages;
+};
 // What was thought before an answer of a saved chat.
 struct MessageThoughts {
   MessageId answer;
@@ -160,9 +166,9 @@ struct Failed {
 // ReadReport: of a document; an answer's stands in its GenerateReport.
 using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
-                 ChatChanged, ChatRemoved, ChatOpened, ResumeReport, MessageThoughts, StoredMessage,
-                 DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
-                 OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
+                 ChatChanged, ChatRemoved, ChatOpened, ChatShown, ResumeReport, MessageThoughts,
+                 StoredMessage, DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded,
+                 WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
                  LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none

@@ -257,29 +257,43 @@ Result<void> ChatService::enter(ChatHandle chat, const ChatCall& call) {
 }
 
 Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, const ChatCall& call) {
-  return run<OpenReport>(
-      ChatTask::open_chat, options.instead_of,
-      {.chat = options.instead_of, .all = !options.keeps_model}, call,
-      [&](Running& running) -> Result<OpenReport> {
-        SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
-        SATCHEL_TRY_ASSIGN(const Chat saved, chats->chat(id));
-        const auto already = handle_of(id);
-        // One without a message would leave the store when it makes way for itself.
-        if (already &&
-            (*already != options.instead_of || !chats_.at(*already).is_kept(store_.get())))
-          return chat_is_open();
-        SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
-        chat.choose(options.choices);
-        chat.has_new_setup = options.keeps_model;
-        // Read before anything is closed for it.
-        SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));
-        if (!options.keeps_model) SATCHEL_TRY(switch_model_for(saved, running));
-        running.chat = add(std::move(chat), options.instead_of);
-        shown.tell(running);
-        OpenReport opened{running.chat, resume(chats_.at(running.chat), running)};
-        if (!opened.resumed.ok()) tell_error(running, ChatTask::open_chat, opened.resumed.error());
-        return opened;
-      });
+  return run<OpenReport>(ChatTask::open_chat, options.instead_of,
+                         {.chat = options.instead_of, .all = !options.keeps_model}, call,
+                         [&](Running& running) -> Result<OpenReport> {
+                           SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+                           SATCHEL_TRY_ASSIGN(const Chat saved, chats->chat(id));
+                           const auto already = handle_of(id);
+                           // One without a message would leave the store, making way.
+                           if (already && (*already != options.instead_of ||
+                                           !chats_.at(*already).is_kept(store_.get())))
+                             return chat_is_open();
+                           Result<OpenReport> opened = open_saved(saved, options, running);
+                           if (!opened.ok() && opened.error().kind != ErrorKind::cancelled)
+                             show_words(saved, running);
+                           return opened;
+                         });
+}
+
+Result<OpenReport> ChatService::open_saved(const Chat& saved, const OpenOptions& options,
+                                           Running& running) {
+  SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
+  chat.choose(options.choices);
+  chat.has_new_setup = options.keeps_model;
+  // Read before anything is closed for it.
+  SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));
+  if (!options.keeps_model) SATCHEL_TRY(switch_model_for(saved, running));
+  running.chat = add(std::move(chat), options.instead_of);
+  shown.tell(running);
+  OpenReport opened{running.chat, resume(chats_.at(running.chat), running)};
+  if (!opened.resumed.ok()) tell_error(running, ChatTask::open_chat, opened.resumed.error());
+  return opened;
+}
+
+// Words need no model. Where they cannot be read either, why the chat did not open is said.
+void ChatService::show_words(const Chat& saved, const Running& running) {
+  auto messages = store_->library().messages(saved.id);
+  if (!messages.ok()) return;
+  running.tell(ChatShown{saved, with_whole_documents(std::move(*messages)).messages});
 }
 
 Result<ChatService::Shown> ChatService::shown_of(const OpenChat& chat) {

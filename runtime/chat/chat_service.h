@@ -218,6 +218,8 @@ class ChatService {
     void tell(const Running& running) const;
   };
   Result<Shown> shown_of(const OpenChat& chat);
+  Result<OpenReport> open_saved(const Chat& saved, const OpenOptions& options, Running& running);
+  void show_words(const Chat& saved, const Running& running);
   Result<std::optional<ResumeReport>> resume(OpenChat& chat, Running& running);
   // What follows a chat's coming back.
   void tell_resumed(OpenChat& chat, ResumeReport& report, Running& running);

@@ -134,6 +134,45 @@ TEST_F(AppStateTest, a_model_that_does_not_open_leaves_no_model) {
   EXPECT_EQ(state.phase(), Phase::NoModel);
 }
 
+TEST_F(AppStateTest, chats_are_listed_without_a_model) {
+  engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
+  failNext(ChatTask::open_model);
+  openModel();
+  EXPECT_EQ(state.chats()->rowCount(), 1);
+}
+
+// Its model is not there: it can be read, and nothing is said in it; another chat can be begun.
+TEST_F(AppStateTest, a_chat_that_cannot_be_opened_can_be_read) {
+  const ChatKey saved =
+      engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
+  openModel();
+  failNext(ChatTask::open_chat);
+  QSignalSpy errors(&state, &AppState::errorShown);
+  QSignalSpy offers(&state, &AppState::cpuOffered);
+  state.openChat(saved);
+  runtime::ChatShown shown;
+  shown.chat.id = {saved};
+  shown.messages.resize(2);
+  shown.messages[0].role = runtime::Role::user;
+  shown.messages[1].role = runtime::Role::assistant;
+  engine.tell(shown);
+  engine.playAll();
+  EXPECT_EQ(errors.count(), 1);
+  EXPECT_EQ(offers.count(), 0);
+  EXPECT_EQ(state.chat().id, saved);
+  EXPECT_EQ(state.conversation()->rowCount(), 2);
+  EXPECT_FALSE(state.canSend());
+  state.send(u"hello"_s);
+  state.attachDocument(u"notes"_s, u"text"_s);
+  engine.playAll();
+  EXPECT_EQ(state.conversation()->rowCount(), 2);
+  state.openChat(saved);  // tried again, when the model is back
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_TRUE(state.canSend());
+  EXPECT_EQ(state.conversation()->rowCount(), sampleConversation().size());
+}
+
 TEST_F(AppStateTest, leaving_a_chat_while_it_answers_stops_it_and_opens_the_other) {
   const ChatKey saved =
       engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());

@@ -42,7 +42,7 @@ void AppState::finishWork() {
 
 // Another request may have found no model before.
 void AppState::setIdle() {
-  setPhase(m_model.path.empty() ? Phase::NoModel : Phase::Ready);
+  setPhase(m_model.path.empty() || m_isOnlyShown ? Phase::NoModel : Phase::Ready);
 }
 
 void AppState::showNoChat() {
@@ -56,7 +56,7 @@ bool AppState::isBusy() const {
 }
 
 bool AppState::canTryAgain() const {
-  return m_phase == Phase::NoModel && m_conversation.rowCount() > 0;
+  return m_phase == Phase::NoModel && !m_isOnlyShown && m_conversation.rowCount() > 0;
 }
 
 bool AppState::canStop() const {
@@ -88,6 +88,7 @@ void AppState::setPhase(Phase phase) {
   m_phase = phase;
   if (phase != Phase::Reading) m_partsReading = {};
   if (isBusy()) {
+    m_isOnlyShown = false;
     if (!wasBusy) Q_EMIT workBegun();
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
@@ -111,14 +112,14 @@ void AppState::useCpu() {
 }
 
 void AppState::newChat() {
-  if (m_phase == Phase::NoModel) return;
+  if (m_phase == Phase::NoModel && m_model.path.empty()) return;
   stop();
   setPhase(Phase::Opening);
   m_engine->newChat(m_memory.nextSettings());
 }
 
 void AppState::openChat(ChatKey chat) {
-  if (m_phase == Phase::NoModel || chat == m_chat.id) return;
+  if (m_phase != Phase::NoModel && chat == m_chat.id) return;
   stop();
   setPhase(Phase::Opening);
   m_engine->openChat(chat);
@@ -162,7 +163,9 @@ void AppState::beginAsking(const QString& text) {
 void AppState::attachDocument(const QString& title, const QString& text) {
   if (m_phase == Phase::NoModel) {
     showError(QStringLiteral("NO_MODEL"),
-              tr("Open a model first. \"%1\" was not attached.").arg(title));
+              (m_isOnlyShown ? tr("This chat can only be read. \"%1\" was not attached.")
+                             : tr("Open a model first. \"%1\" was not attached."))
+                  .arg(title));
     return;
   }
   m_waiting.append({title, text});

@@ -5,7 +5,7 @@
 //            app_state_beyond.cpp  both, where a chat is longer than the model's context
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
-//            is on the screen stays to be read
+//            is on the screen stays to be read, as do the words of a chat that could not be opened
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
 
@@ -139,6 +139,8 @@ class AppState : public QObject {
   void onMemory(const runtime::ChatMemory& memory);
   void onModelOpened(const runtime::ModelFacts& model);
   void onChatOpened(const runtime::ChatOpened& opened);
+  void onChatShown(const runtime::ChatShown& shown);
+  void load(const std::vector<runtime::StoredMessage>& messages);
   void onChatRemoved(const ChatEntry& chat);
   void onResumed(const runtime::ResumeReport& report);
   void onAdded(const runtime::StoredMessage& added);
@@ -164,6 +166,7 @@ class AppState : public QObject {
   ChatListModel m_chats;
   MemoryPanelState m_memory;
   Phase m_phase = Phase::NoModel;
+  bool m_isOnlyShown = false;  // the chat on the screen could not be opened: NoModel, if idle
   runtime::ModelFacts m_model;
   ChatEntry m_chat;
   ReadingClock m_reading;

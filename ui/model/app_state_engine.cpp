@@ -67,6 +67,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
             m_chats.load(std::move(chats));
           },
           [this](const runtime::ChatOpened& opened) { onChatOpened(opened); },
+          [this](const runtime::ChatShown& shown) { onChatShown(shown); },
           [this](const runtime::ChatEntered& entered) {
             const ChatEntry chat = entryOf(entered.chat);
             m_chats.put(chat);
@@ -157,17 +158,28 @@ void AppState::onModelOpened(const runtime::ModelFacts& model) {
   if (!isChatAsked) m_engine->newChat(m_memory.nextSettings());
 }
 
-void AppState::onChatOpened(const runtime::ChatOpened& opened) {
-  QList<Message> messages;
-  for (const runtime::StoredMessage& message : opened.messages)
-    if (message.role != runtime::Role::system) messages.append(messageOf(message));
-  m_conversation.load(messages);
+void AppState::load(const std::vector<runtime::StoredMessage>& messages) {
+  QList<Message> shown;
+  for (const runtime::StoredMessage& message : messages)
+    if (message.role != runtime::Role::system) shown.append(messageOf(message));
+  m_conversation.load(shown);
   dropQuestion();
   setNamed({});
-  m_memory.setChat(opened.memory);
   dismissResume();
+}
+
+// Why it could not be opened is told next, and ends the phase.
+void AppState::onChatShown(const runtime::ChatShown& shown) {
+  load(shown.messages);
+  m_isOnlyShown = true;
+  takeChat(entryOf(shown.chat));
+}
+
+void AppState::onChatOpened(const runtime::ChatOpened& opened) {
+  load(opened.messages);
+  m_memory.setChat(opened.memory);
   // A saved chat is ready when it has been resumed.
-  setPhase(messages.isEmpty() ? Phase::Ready : Phase::Opening);
+  setPhase(m_conversation.rowCount() == 0 ? Phase::Ready : Phase::Opening);
   takeChat(entryOf(opened.chat));
   attachNext();
 }
@@ -253,6 +265,8 @@ void AppState::onFailed(const runtime::Failed& failed) {
 }
 
 void AppState::endFailed(ChatTask task) {
+  // Words need no model.
+  if (task == ChatTask::open_model && m_chats.rowCount() == 0) m_engine->listChats();
   switch (task) {
     case ChatTask::open_model:
     case ChatTask::use_cpu:

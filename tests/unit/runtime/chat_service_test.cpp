@@ -165,6 +165,27 @@ TEST_F(ChatServiceTest, a_saved_chat_is_resumed_by_another_service_without_readi
   EXPECT_EQ(service->open(id).error().code, "CHAT_OPEN");
 }
 
+TEST_F(ChatServiceTest, the_words_of_a_chat_that_cannot_be_opened_are_shown_all_the_same) {
+  const ChatId id = saved_chat();
+  ChatLibrary& library = chats_->library;
+  const Chat saved = value_of(library.chat(id));
+  const std::size_t n_messages = value_of(library.messages(id)).size();
+  ChatSetup no_model = saved.setup, no_recipe = saved.setup;
+  no_model.model_path = "/nowhere.gguf";
+  no_model.model_fingerprint = std::string(32, '0');
+  no_recipe.recipe_json = "{}";
+  for (const ChatSetup& setup : {no_model, no_recipe}) {
+    events_.clear();
+    ASSERT_TRUE(library.set_setup(id, setup).ok());
+    const auto service = open_service();
+    const ChatHandle other = value_of(service->begin(start()));
+    EXPECT_FALSE(service->open(id, {.instead_of = other}, listening()).ok());
+    ASSERT_THAT(kinds_but_deltas(events_), ElementsAre(kind<ChatShown>(), kind<Failed>()));
+    EXPECT_EQ(std::get<ChatShown>(events_.front()).messages.size(), n_messages);
+    EXPECT_NE(service->chat(other), nullptr) << "what was open stays open";
+  }
+}
+
 TEST_F(ChatServiceTest, a_chat_whose_messages_could_not_be_read_is_read_again_before_a_message) {
   const ChatId id = saved_chat();
   const auto service = open_service();
