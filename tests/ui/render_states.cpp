@@ -219,6 +219,20 @@ void showError(Scene& scene) {
       u"A long message that I had begun to write,\nwhich has more than one line\nand stays."_s);
 }
 
+// The model of a saved chat is not there any more.
+void showUnopened(Scene& scene) {
+  addChats(scene);
+  const ChatKey chat = addSample(scene, u"compact"_s);
+  scene.openModel();
+  scene.engine.script.errors.append(
+      {ChatTask::open_chat,
+       {ErrorKind::not_found, "MODEL_MISSING",
+        "This chat uses the model \"/models/field-7b-q4_k_m.gguf\", which is no longer there. The "
+        "chat is kept. Put the file back to continue it."}});
+  scene.state.openChat(chat);
+  scene.engine.playAll();
+}
+
 void showGpuLost(Scene& scene) {
   scene.engine.script.model.device = "NVIDIA GeForce RTX 4090";
   scene.engine.script.model.on_gpu = true;
@@ -477,6 +491,7 @@ const State kStates[] = {
     {"38-too-long", showTooLong, 1280, 980},
     {"39-go-on-failed", showGoOnFailed, 1280, 980},
     {"40-reading-narrow", showReadingAsked, 760, 640, false, false},
+    {"41-unopened", showUnopened},
 };
 
 }  // namespace

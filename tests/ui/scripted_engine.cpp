@@ -117,7 +117,10 @@ void ScriptedEngine::useCpu() {
 }
 
 void ScriptedEngine::openChat(ChatKey chat) {
-  if (!begins(ChatTask::open_chat)) return;
+  if (!begins(ChatTask::open_chat)) {
+    const runtime::ChatOpened words = shownOf(m_library.at(chat));
+    return tell(runtime::ChatShown{words.chat, words.messages});
+  }
   m_open = m_library.at(chat);
   tell(shownOf(m_open));
   playProgress();

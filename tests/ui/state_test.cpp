@@ -150,22 +150,16 @@ TEST_F(AppStateTest, a_chat_that_cannot_be_opened_can_be_read) {
   QSignalSpy errors(&state, &AppState::errorShown);
   QSignalSpy offers(&state, &AppState::cpuOffered);
   state.openChat(saved);
-  runtime::ChatShown shown;
-  shown.chat.id = {saved};
-  shown.messages.resize(2);
-  shown.messages[0].role = runtime::Role::user;
-  shown.messages[1].role = runtime::Role::assistant;
-  engine.tell(shown);
   engine.playAll();
   EXPECT_EQ(errors.count(), 1);
   EXPECT_EQ(offers.count(), 0);
   EXPECT_EQ(state.chat().id, saved);
-  EXPECT_EQ(state.conversation()->rowCount(), 2);
+  EXPECT_EQ(state.conversation()->rowCount(), sampleConversation().size());
   EXPECT_FALSE(state.canSend());
   state.send(u"hello"_s);
   state.attachDocument(u"notes"_s, u"text"_s);
   engine.playAll();
-  EXPECT_EQ(state.conversation()->rowCount(), 2);
+  EXPECT_EQ(state.conversation()->rowCount(), sampleConversation().size());
   state.openChat(saved);  // tried again, when the model is back
   engine.playAll();
   EXPECT_EQ(state.phase(), Phase::Ready);
