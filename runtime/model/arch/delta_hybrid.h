@@ -103,4 +103,13 @@ inline Result<ModelConfig> read_delta_hybrid(const Hyperparameters& of,
   return config;
 }
 
+// Every feed-forward is a choice of experts beside one that all tokens share, as far as the sigmoid
+// of a number of the token says.
+inline Result<ModelConfig> read_delta_hybrid_of_experts(
+    const Hyperparameters& of, kernels::GatedDeltaArgs::KeyHeads key_heads) {
+  SATCHEL_TRY_ASSIGN(ModelConfig config, read_delta_hybrid(of, key_heads));
+  SATCHEL_TRY(read_shared_expert(of, config));
+  return config;
+}
+
 }  // namespace satchel::runtime

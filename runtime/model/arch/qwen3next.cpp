@@ -6,10 +6,7 @@ namespace satchel::runtime {
 namespace {
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
-  SATCHEL_TRY_ASSIGN(ModelConfig config,
-                     read_delta_hybrid(of, kernels::GatedDeltaArgs::KeyHeads::grouped));
-  SATCHEL_TRY(read_shared_expert(of, config));
-  return config;
+  return read_delta_hybrid_of_experts(of, kernels::GatedDeltaArgs::KeyHeads::grouped);
 }
 
 }  // namespace
