@@ -12,26 +12,26 @@ Result<bool> has_message(Connection& db, const Cut& cut) {
 }
 
 // Where the row of the last message is gone: the nearest live one before it, or 0. Its place is
-// known by its number, or by what follows it (MissingMessage).
-Result<void> skip_missing(Connection& db, Cut& cut) {
+// known by its number, or by what follows it (MissingMessage); false: there was none.
+Result<bool> skip_missing(Connection& db, Cut& cut) {
   SATCHEL_TRY_ASSIGN(
-      Query place,
-      db.prepare("SELECT min(m.seq) FROM message m, chat c WHERE c.id = ?1 AND m.chat "
-                 "= ?1 AND (m.parent = ?2 OR (?2 < 0 AND m.seq >= -?2)) AND NOT EXISTS "
-                 "(SELECT 1 FROM message p WHERE p.id = ?2 OR (p.chat = ?1 AND p.seq = "
-                 "-?2)) HAVING min(m.seq) IS NOT NULL"));
+      Query place, db.prepare("SELECT min(m.seq) FROM message m WHERE m.chat = ?1 AND (m.parent = "
+                              "?2 OR (?2 < 0 AND m.seq >= -?2)) AND NOT EXISTS (SELECT 1 FROM "
+                              "message p WHERE p.id = ?2 OR (p.chat = ?1 AND p.seq = -?2)) HAVING "
+                              "min(m.seq) IS NOT NULL"));
   SATCHEL_TRY_ASSIGN(const bool is_missing, place.bind(1, cut.chat).bind(2, cut.last).step());
-  if (!is_missing) return {};
+  if (!is_missing) return false;
   const std::int64_t behind = place.integer_at(0);
   SATCHEL_TRY(place.run());
   SATCHEL_TRY_ASSIGN(Query before,
                      db.prepare("SELECT coalesce((SELECT id FROM message WHERE chat = ?1 AND seq < "
                                 "?2 AND live = 1 ORDER BY seq DESC LIMIT 1), 0)"));
   SATCHEL_TRY_ASSIGN(cut.last, before.bind(1, cut.chat).bind(2, behind).integer());
-  return {};
+  return true;
 }
 
-Result<void> check_cut(Connection& db, const Cut& cut) {
+// cut: ends at a row that is there afterwards.
+Result<void> check_cut(Connection& db, Cut& cut) {
   SATCHEL_TRY_ASSIGN(Query chat,
                      db.prepare("SELECT 1 FROM chat WHERE id = ?1 AND removed_ms IS NULL"));
   SATCHEL_TRY_ASSIGN(const bool found, chat.bind(1, cut.chat).step());
@@ -39,6 +39,8 @@ Result<void> check_cut(Connection& db, const Cut& cut) {
   if (cut.last == 0) return {};
   SATCHEL_TRY_ASSIGN(const bool has, has_message(db, cut));
   if (has) return {};
+  SATCHEL_TRY_ASSIGN(const bool was_there, skip_missing(db, cut));
+  if (was_there) return {};
   return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
                "The chat has no message " + std::to_string(cut.last) + ". Nothing was changed."};
 }
@@ -72,7 +74,6 @@ Result<void> Library::truncate(ChatId chat, MessageId last) {
                  "This chat is still being answered. Nothing was changed. Stop the answer first."};
   Cut cut{.chat = chat.value, .last = last.value};
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY(skip_missing(*db, cut));
   SATCHEL_TRY(check_cut(*db, cut));
   SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(*db, chat));
   SATCHEL_TRY(cut_to(*db, cut));
