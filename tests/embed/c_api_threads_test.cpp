@@ -118,7 +118,6 @@ TEST_F(CApiStream, gives_the_answer_delta_by_delta_and_then_its_result) {
   const Session chat = session(loaded.get());
   send(chat.get(), kNotes);
   const Stream stream = open(chat.get(), kPet);
-  EXPECT_EQ(satchel_prefill(chat.get(), nullptr, nullptr, nullptr), SATCHEL_BUSY);
   const std::string text = taken(stream.get());
   EXPECT_NE(text.find("rabbit"), text.npos);
   satchel_result result = SATCHEL_INIT(satchel_result);
@@ -128,6 +127,34 @@ TEST_F(CApiStream, gives_the_answer_delta_by_delta_and_then_its_result) {
   EXPECT_EQ(text, satchel_buffer_data(whole));
   EXPECT_EQ(result.finish, SATCHEL_END_OF_TURN);
   EXPECT_EQ(taken(stream.get()), "") << "the end stays the end";
+}
+
+TEST_F(CApiStream, keeps_its_session_busy) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get()), other = session(loaded.get());
+  // While a callback runs no other session of the model goes on: the stream cannot end meanwhile.
+  struct Held {
+    std::atomic<bool> began = false, let_go = false;
+  } held;
+  satchel_listener holds = SATCHEL_INIT(satchel_listener);
+  holds.delta = [](void* user, const satchel_delta*) -> int32_t {
+    auto* at = static_cast<Held*>(user);
+    at->began = true;
+    while (!at->let_go) std::this_thread::yield();
+    return 0;
+  };
+  holds.user = &held;
+  std::thread holder([&] {
+    EXPECT_EQ(satchel_send(other.get(), kPet.data(), kPet.size(), nullptr, &holds, nullptr, nullptr,
+                           nullptr),
+              SATCHEL_OK);
+  });
+  while (!held.began) std::this_thread::yield();
+  const Stream stream = open(chat.get(), kPet);
+  EXPECT_EQ(satchel_prefill(chat.get(), nullptr, nullptr, nullptr), SATCHEL_BUSY);
+  held.let_go = true;
+  holder.join();
+  EXPECT_FALSE(taken(stream.get()).empty());
 }
 
 TEST_F(CApiStream, that_is_freed_early_stops_the_answer_and_outlives_its_session_handle) {
