@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -84,6 +87,56 @@ Result<void> Backend::gate_rows(float* x, const float* gate, std::size_t n_rows,
       download(std::as_writable_bytes(std::span(gates)), reinterpret_cast<const std::byte*>(gate)));
   for (std::size_t r = 0; r < n_rows; ++r)
     SATCHEL_TRY(scale(x + r * width, 1 / (1 + std::exp(-gates[r])), width));
+  return {};
+}
+
+namespace {
+
+// Of 0 to n_values: where a block ends that begins there.
+std::size_t end_of_block(std::size_t first, std::size_t n_values) {
+  return std::min(first + kPackedBlock, n_values);
+}
+
+// Bits of |x|, which rise with it; infinity and NaN are the largest.
+std::uint32_t magnitude_bits(float x) {
+  return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
+}
+
+float block_scale(const float* x, std::size_t first, std::size_t end) {
+  std::uint32_t most = 0;
+  for (std::size_t i = first; i < end; ++i) most = std::max(most, magnitude_bits(x[i]));
+  const auto largest = std::bit_cast<float>(most);
+  if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
+  const float scale = largest / 127;
+  return scale < std::numeric_limits<float>::min() ? 0 : scale;
+}
+
+}  // namespace
+
+// Adding 1.5 · 2^23 rounds to a whole number, which is then in the low bits.
+Result<void> Backend::pack_values(const float* x, std::size_t n_values, std::byte* packed) {
+  constexpr float kRounds = 12582912;
+  auto* const scales = reinterpret_cast<float*>(packed);
+  auto* const codes = reinterpret_cast<std::int8_t*>(scales + packed_blocks(n_values));
+  for (std::size_t first = 0; first < n_values; first += kPackedBlock) {
+    const std::size_t end = end_of_block(first, n_values);
+    const float scale = scales[first / kPackedBlock] = block_scale(x, first, end);
+    const float inverse = scale > 0 ? 1 / scale : 0;
+    for (std::size_t i = first; i < end; ++i)
+      codes[i] =
+          inverse == 0
+              ? std::int8_t{0}
+              : static_cast<std::int8_t>(std::bit_cast<std::int32_t>(x[i] * inverse + kRounds));
+  }
+  return {};
+}
+
+Result<void> Backend::unpack_values(const std::byte* packed, std::size_t n_values, float* x) {
+  const auto* const scales = reinterpret_cast<const float*>(packed);
+  const auto* const codes = reinterpret_cast<const std::int8_t*>(scales + packed_blocks(n_values));
+  for (std::size_t first = 0; first < n_values; first += kPackedBlock)
+    for (std::size_t i = first; i < end_of_block(first, n_values); ++i)
+      x[i] = static_cast<float>(codes[i]) * scales[first / kPackedBlock];
   return {};
 }
 

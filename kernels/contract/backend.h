@@ -200,6 +200,19 @@ inline constexpr float kLengthEpsilon = 1e-6f;
 // The longest heads that it takes, of keys and of values, and the most taps.
 inline constexpr std::size_t kDeltaDimMax = 256, kDeltaTapsMax = 16;
 
+// fp32 values in 8 bits each, as checkpoints of states hold them. Each kPackedBlock values (the last
+// block may be shorter) have a scale, their largest |x| / 127; codes are x / scale, rounded.
+//   packed  scales fp32 [n_blocks], codes int8 [n_values]; begins where a float may stand
+//   limits  a block whose scale is not normal in fp32 packs as zeros; one with infinity or NaN comes
+//           back as NaN
+inline constexpr std::size_t kPackedBlock = 64;
+constexpr std::size_t packed_blocks(std::size_t n_values) {
+  return (n_values + kPackedBlock - 1) / kPackedBlock;
+}
+constexpr std::size_t packed_bytes(std::size_t n_values) {
+  return packed_blocks(n_values) * sizeof(float) + n_values;
+}
+
 // The attention mask: which keys a query at position p attends to.
 enum class AttentionMask {
   causal,  // causal: positions <= p
@@ -421,6 +434,9 @@ class Backend {
   // Layers with a state. States are written last, and only `behind`.
   virtual Result<void> short_conv(const ShortConvArgs& args) = 0;
   virtual Result<void> gated_delta(const GatedDeltaArgs& args) = 0;
+  // To and from packed_bytes(n_values). The default implementation is for main memory.
+  virtual Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed);
+  virtual Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x);
 
   // Fused operations. The default implementation defines the result; a backend overrides one that
   // it can do in a single pass.

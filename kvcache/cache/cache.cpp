@@ -19,10 +19,10 @@ Result<void> check_shape(const CacheShape& shape) {
     return Error{
         ErrorKind::unsupported, "CACHE_SHAPE",
         "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
-  for (const std::size_t n_values : shape.states)
-    if (n_values == 0 || n_values > kStateValuesMax)
+  for (const StateShape& state : shape.states)
+    if (state.n_values == 0 || state.n_values > kStateValuesMax || state.n_exact > state.n_values)
       return Error{ErrorKind::unsupported, "CACHE_SHAPE",
-                   "A recurrent layer's state of " + std::to_string(n_values) +
+                   "A recurrent layer's state of " + std::to_string(state.n_values) +
                        " values is empty or too large to be saved."};
   if (shape.head_budgets != nullptr && !shape.suits(*shape.head_budgets))
     return Error{

@@ -9,11 +9,17 @@
 
 namespace satchel::kvcache {
 
+// One stands behind at least so many tokens. Chosen: as many as are prefilled again in a fraction
+// of a second on a slow machine.
+inline constexpr std::size_t kCheckpointTokensLeast = 128;
 // Of one cache. Chosen: with intervals of 128 tokens the gaps of a text of 131,072 are a fifth to a
 // third of their distance from its end.
 inline constexpr std::size_t kCheckpointsMost = 32;
 // They take at most this share of the arena, one in so many bytes; but one may always stand.
 inline constexpr std::size_t kCheckpointShare = 8;
+// A snapshot has as many as take this share of what its text takes in fp16, one in so many bytes;
+// but this many always.
+inline constexpr std::size_t kSavedShare = 20, kSavedLeast = 2;
 
 // The one whose loss leaves the smallest gap for its distance from the end of the text.
 //   positions  rising, above 0, not empty

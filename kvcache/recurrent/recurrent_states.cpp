@@ -11,29 +11,39 @@
 
 namespace satchel::kvcache {
 
-std::size_t state_bytes(const CacheShape& shape) {
-  std::size_t bytes = 0;
-  for (const std::size_t n_values : shape.states) bytes += aligned_64(n_values * sizeof(float));
-  return bytes;
+StateForm StateForm::of(std::span<const StateShape> states, bool is_packed) {
+  StateForm form{.is_packed = is_packed};
+  for (const StateShape& state : states) {
+    const std::size_t n_exact = is_packed ? state.n_exact : state.n_values;
+    form.offsets.push_back(form.bytes);
+    form.n_bytes.push_back(n_exact * sizeof(float) +
+                           kernels::packed_bytes(state.n_values - n_exact));
+    form.bytes += aligned_64(form.n_bytes.back());
+  }
+  return form;
 }
 
 std::size_t running_state_bytes(const CacheShape& shape) {
-  return 2 * Arena::rounded_up(state_bytes(shape));
+  return 2 * Arena::rounded_up(StateForm::of(shape.states, false).bytes);
 }
 
-RecurrentStates::RecurrentStates(kernels::Backend& backend, Arena& arena, const CacheShape& shape)
+std::size_t checkpoint_interval(const CacheShape& shape, bool is_packed) {
+  return std::max(kCheckpointTokensLeast,
+                  StateForm::of(shape.states, is_packed).bytes /
+                      std::max<std::size_t>(1, shape.fp16_bytes_per_token()));
+}
+
+RecurrentStates::RecurrentStates(kernels::Backend& backend, Arena& arena, const CacheShape& shape,
+                                 bool packs)
     : backend_(backend),
       arena_(arena),
-      interval_(shape.checkpoint_interval()),
-      state_bytes_(state_bytes(shape)),
-      n_values_(shape.states),
-      n_carried_(shape.states.size()) {
-  std::size_t offset = 0;
-  for (const std::size_t n_values : n_values_) {
-    offsets_.push_back(offset);
-    offset += aligned_64(n_values * sizeof(float));
-  }
-}
+      shapes_(shape.states),
+      exact_(StateForm::of(shapes_, false)),
+      packed_(StateForm::of(shapes_, true)),
+      packs_(packs),
+      interval_(checkpoint_interval(shape, packs)),
+      token_bytes_(shape.fp16_bytes_per_token()),
+      n_carried_(shapes_.size()) {}
 
 RecurrentStates::~RecurrentStates() {
   clear();
@@ -45,8 +55,8 @@ RecurrentStates::~RecurrentStates() {
 Result<void> RecurrentStates::take() {
   if (!any()) return {};
   arena_.reserve_extents(2);
-  SATCHEL_TRY_ASSIGN(running_, arena_.take(state_bytes_));
-  const Result<ExtentId> second = arena_.take(state_bytes_);
+  SATCHEL_TRY_ASSIGN(running_, arena_.take(exact_.bytes));
+  const Result<ExtentId> second = arena_.take(exact_.bytes);
   if (!second.ok()) {
     arena_.give(running_);
     return second.error();
@@ -70,20 +80,52 @@ std::size_t RecurrentStates::bytes() const {
 }
 
 std::size_t RecurrentStates::checkpoint_bytes() const {
-  return (checkpoints_.size() + staged_.size()) * Arena::rounded_up(state_bytes_);
+  std::size_t bytes = 0;
+  for (const auto* const list : {&checkpoints_, &staged_})
+    for (const Checkpoint& each : *list) bytes += arena_.bytes_of(each.extent);
+  return bytes;
 }
 
 std::size_t RecurrentStates::checkpoints_most() const {
-  const std::size_t fit = arena_.bytes() / kCheckpointShare / Arena::rounded_up(state_bytes_);
+  const std::size_t fit = arena_.bytes() / kCheckpointShare / Arena::rounded_up(form(packs_).bytes);
   return std::clamp<std::size_t>(fit, 1, kCheckpointsMost);
 }
 
-float* RecurrentStates::at(ExtentId extent, std::size_t layer) const {
-  return reinterpret_cast<float*>(arena_.at(extent) + offsets_[layer]);
+std::byte* RecurrentStates::at(ExtentId extent, std::size_t layer, bool is_packed) const {
+  return arena_.at(extent) + form(is_packed).offsets[layer];
+}
+
+float* RecurrentStates::values_at(ExtentId extent, std::size_t layer) const {
+  return reinterpret_cast<float*>(at(extent, layer));
 }
 
 Result<void> RecurrentStates::copy(ExtentId to, ExtentId from) const {
-  return backend_.copy(arena_.at(to), arena_.at(from), state_bytes_);
+  return backend_.copy(arena_.at(to), arena_.at(from), exact_.bytes);
+}
+
+Result<void> RecurrentStates::keep(const Checkpoint& to, ExtentId from, std::size_t layer) const {
+  std::byte* const there = at(to.extent, layer, to.is_packed);
+  if (!to.is_packed) return backend_.copy(there, at(from, layer), exact_.n_bytes[layer]);
+  const auto [n_values, n_exact] = shapes_[layer];
+  const std::size_t exact_bytes = n_exact * sizeof(float);
+  if (n_exact > 0) SATCHEL_TRY(backend_.copy(there, at(from, layer), exact_bytes));
+  if (n_exact == n_values) return {};
+  return backend_.pack_values(values_at(from, layer) + n_exact, n_values - n_exact,
+                              there + exact_bytes);
+}
+
+Result<void> RecurrentStates::bring(const Checkpoint& from, ExtentId to) const {
+  if (!from.is_packed) return copy(to, from.extent);
+  for (std::size_t layer = 0; layer < n_layers(); ++layer) {
+    const std::byte* const there = at(from.extent, layer, true);
+    const auto [n_values, n_exact] = shapes_[layer];
+    const std::size_t exact_bytes = n_exact * sizeof(float);
+    if (n_exact > 0) SATCHEL_TRY(backend_.copy(at(to, layer), there, exact_bytes));
+    if (n_exact < n_values)
+      SATCHEL_TRY(backend_.unpack_values(there + exact_bytes, n_values - n_exact,
+                                         values_at(to, layer) + n_exact));
+  }
+  return {};
 }
 
 void RecurrentStates::give(std::vector<Checkpoint>& from, std::size_t index) {
@@ -116,11 +158,11 @@ Result<std::size_t> RecurrentStates::begin_at(std::size_t position) {
 
 kernels::StateSequence RecurrentStates::carry(std::size_t layer, std::size_t n_tokens) {
   SATCHEL_ASSERT(layer < n_layers() && n_tokens > 0 && is_taken_);
-  kernels::StateSequence sequence{.n_tokens = n_tokens, .behind = at(beside_, layer)};
+  kernels::StateSequence sequence{.n_tokens = n_tokens, .behind = values_at(beside_, layer)};
   if (n_carried_[layer] > 0 || source_ == Source::beside)
     sequence.before = sequence.behind;
   else if (source_ == Source::running)
-    sequence.before = at(running_, layer);
+    sequence.before = values_at(running_, layer);
   n_carried_[layer] += n_tokens;
   return sequence;
 }
@@ -143,26 +185,32 @@ Result<void> RecurrentStates::stage(std::size_t n_tokens, std::size_t bytes_left
     const std::size_t position = positions.back();
     positions.pop_back();
     if (is_there(position)) break;  // and so are all before it
-    if (!stage_at(position, 0, bytes_left)) break;
+    if (!stage_at({.position = position, .is_packed = packs_}, bytes_left)) break;
   }
   if (staged_.empty() || staged_[0].position != first_) return {};
   staged_[0].n_kept = n_layers();
-  const Result<void> copied = copy(staged_[0].extent, running_);
-  if (!copied.ok()) drop_staged();
-  return copied;
+  for (std::size_t layer = 0; layer < n_layers(); ++layer) {
+    const Result<void> kept = keep(staged_[0], running_, layer);
+    if (!kept.ok()) drop_staged();
+    SATCHEL_TRY(kept);
+  }
+  return {};
 }
 
-bool RecurrentStates::stage_at(std::size_t position, std::uint64_t serial, std::size_t bytes_left) {
-  const std::size_t bytes = Arena::rounded_up(state_bytes_);
+bool RecurrentStates::stage_at(const SavedState& state, std::size_t bytes_left) {
+  const std::size_t bytes = Arena::rounded_up(form(state.is_packed).bytes);
   while (arena_.unused_bytes() < bytes_left + bytes && !checkpoints_.empty()) {
     std::vector<std::size_t> positions;
     for (const Checkpoint& each : checkpoints_) positions.push_back(each.position);
-    give(checkpoints_, least_missed(positions, position));
+    give(checkpoints_, least_missed(positions, state.position));
   }
   if (arena_.unused_bytes() < bytes_left + bytes) return false;
   const Result<ExtentId> extent = arena_.take_spare(bytes);
   if (!extent.ok()) return false;
-  staged_.insert(staged_.begin(), {.position = position, .serial = serial, .extent = *extent});
+  staged_.insert(staged_.begin(), {.position = state.position,
+                                   .serial = state.serial,
+                                   .is_packed = state.is_packed,
+                                   .extent = *extent});
   return true;
 }
 
@@ -178,9 +226,7 @@ Result<void> RecurrentStates::keep(std::size_t layer) {
   for (Checkpoint& each : staged_) {
     if (each.position != here) continue;
     ++each.n_kept;
-    return backend_.copy(reinterpret_cast<std::byte*>(at(each.extent, layer)),
-                         reinterpret_cast<const std::byte*>(at(beside_, layer)),
-                         layer_bytes(layer));
+    return keep(each, beside_, layer);
   }
   return {};
 }
@@ -197,7 +243,7 @@ void RecurrentStates::adopt(std::uint64_t& next_serial) {
   for (Checkpoint& each : staged_) {
     SATCHEL_ASSERT(each.n_kept == n_layers());
     each.serial = next_serial++;
-    if (each.position == n_text_) running_serial_ = each.serial;
+    if (each.position == n_text_ && !each.is_packed) running_serial_ = each.serial;
     checkpoints_.push_back(each);
   }
   staged_.clear();
@@ -237,7 +283,7 @@ std::size_t RecurrentStates::nearest(std::size_t position) const {
 Result<void> RecurrentStates::prepare_cut(std::size_t position) {
   if (!any() || are_left() || position == 0 || position == n_text_) return {};
   for (const Checkpoint& each : checkpoints_)
-    if (each.position == position) return copy(beside_, each.extent);
+    if (each.position == position) return bring(each, beside_);
   return Error{ErrorKind::invalid, "CACHE_RANGE",
                "The states of the recurrent layers are not known at token " +
                    std::to_string(position) + ", so the text cannot be cut there."};
@@ -252,7 +298,7 @@ void RecurrentStates::cut(std::size_t position) {
   });
   absent_ = false;
   std::swap(running_, beside_);
-  running_serial_ = checkpoints_.back().serial;
+  running_serial_ = checkpoints_.back().is_packed ? 0 : checkpoints_.back().serial;
   n_text_ = position;
 }
 
@@ -262,7 +308,7 @@ void RecurrentStates::leave() {
 }
 
 Result<void> RecurrentStates::copy_to(RecurrentStates& other) const {
-  SATCHEL_ASSERT(&arena_ == &other.arena_ && n_values_ == other.n_values_);
+  SATCHEL_ASSERT(&arena_ == &other.arena_ && shapes_ == other.shapes_);
   if (!any()) return {};
   other.clear();
   if (!is_zero_) SATCHEL_TRY(other.copy(other.running_, running_));

@@ -1,5 +1,6 @@
 // RecurrentStates: to a snapshot and back.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kvcache/recurrent/checkpoints.h"
@@ -7,28 +8,31 @@
 
 namespace satchel::kvcache {
 
+// Running states stand for a checkpoint at the end of the text.
 std::vector<SavedState> RecurrentStates::saved(std::uint64_t& next_serial) {
   std::vector<SavedState> all;
-  if (!any() || absent_) return all;
+  if (!any() || absent_ || is_zero_) return all;
+  std::vector<std::size_t> positions;
   for (const Checkpoint& each : checkpoints_)
-    all.push_back({.position = each.position, .serial = each.serial});
-  if (is_zero_ || (!all.empty() && all.back().position == n_text_)) return all;
+    if (each.position < n_text_) positions.push_back(each.position);
+  const std::size_t worth = n_text_ * token_bytes_ / kSavedShare / form(packs_).bytes;
+  positions = thinned(std::move(positions), n_text_, std::max(worth, kSavedLeast));
+  for (const Checkpoint& each : checkpoints_)
+    if (std::ranges::binary_search(positions, each.position))
+      all.push_back(
+          {.position = each.position, .serial = each.serial, .is_packed = each.is_packed});
   if (running_serial_ == 0) running_serial_ = next_serial++;
   all.push_back({.position = n_text_, .serial = running_serial_});
   return all;
 }
 
-const ExtentId* RecurrentStates::extent_of(std::uint64_t serial) const {
-  for (const Checkpoint& each : checkpoints_)
-    if (each.serial == serial) return &each.extent;
-  return serial == running_serial_ ? &running_ : nullptr;
-}
-
 Result<void> RecurrentStates::download(std::uint64_t serial, std::size_t layer,
                                        std::span<std::byte> to) const {
-  const ExtentId* const extent = extent_of(serial);
-  SATCHEL_ASSERT(extent != nullptr && to.size() == layer_bytes(layer));
-  return backend_.download(to, reinterpret_cast<const std::byte*>(at(*extent, layer)));
+  const std::byte* from = serial == running_serial_ ? at(running_, layer) : nullptr;
+  for (const Checkpoint& each : checkpoints_)
+    if (each.serial == serial && from == nullptr) from = at(each.extent, layer, each.is_packed);
+  SATCHEL_ASSERT(from != nullptr);
+  return backend_.download(to, from);
 }
 
 // The newest first: they are what is wanted first.
@@ -43,34 +47,39 @@ void RecurrentStates::expect(std::span<const SavedState> saved, std::size_t byte
   const std::vector<std::size_t> wanted =
       thinned(positions, positions.back(), checkpoints_most() + 1);
   for (auto each = saved.rbegin() + 1; each != saved.rend(); ++each)
-    if (std::ranges::binary_search(wanted, each->position) &&
-        !stage_at(each->position, each->serial, bytes_left))
-      return;
+    if (std::ranges::binary_search(wanted, each->position) && !stage_at(*each, bytes_left)) return;
 }
 
-RecurrentStates::Checkpoint* RecurrentStates::staged_of(std::uint64_t serial) {
+const RecurrentStates::Checkpoint* RecurrentStates::staged_of(std::uint64_t serial) const {
   const auto found = std::ranges::find(staged_, serial, &Checkpoint::serial);
   return found == staged_.end() ? nullptr : &*found;
 }
 
+RecurrentStates::Checkpoint* RecurrentStates::staged_of(std::uint64_t serial) {
+  return const_cast<Checkpoint*>(std::as_const(*this).staged_of(serial));
+}
+
 bool RecurrentStates::expects(std::uint64_t serial) const {
-  return serial != 0 && (serial == expected_running_ ||
-                         std::ranges::find(staged_, serial, &Checkpoint::serial) != staged_.end());
+  return serial != 0 && (serial == expected_running_ || staged_of(serial) != nullptr);
 }
 
 std::size_t RecurrentStates::n_here(std::uint64_t serial) const {
   SATCHEL_ASSERT(expects(serial));
-  if (serial == expected_running_) return n_running_here_;
-  return std::ranges::find(staged_, serial, &Checkpoint::serial)->n_kept;
+  return serial == expected_running_ ? n_running_here_ : staged_of(serial)->n_kept;
+}
+
+bool RecurrentStates::is_packed(std::uint64_t serial) const {
+  SATCHEL_ASSERT(expects(serial));
+  return serial != expected_running_ && staged_of(serial)->is_packed;
 }
 
 Result<void> RecurrentStates::put(std::uint64_t serial, std::size_t layer,
                                   std::span<const std::byte> from) {
-  SATCHEL_ASSERT(layer == n_here(serial) && from.size() == layer_bytes(layer));
+  SATCHEL_ASSERT(layer == n_here(serial) && from.size() == layer_bytes(layer, is_packed(serial)));
   Checkpoint* const staged = serial == expected_running_ ? nullptr : staged_of(serial);
   ++(staged == nullptr ? n_running_here_ : staged->n_kept);
-  const ExtentId to = staged == nullptr ? running_ : staged->extent;
-  return backend_.upload(reinterpret_cast<std::byte*>(at(to, layer)), from);
+  return backend_.upload(
+      staged == nullptr ? at(running_, layer) : at(staged->extent, layer, staged->is_packed), from);
 }
 
 void RecurrentStates::forget(std::uint64_t serial) {

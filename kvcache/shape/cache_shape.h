@@ -7,7 +7,8 @@
 //   shared  a model's layer that reads the lanes of an earlier one has no lanes, takes no bytes and
 //           stands in no shape: to a cache it is more queries of the layer whose lanes it reads
 //   states  a recurrent layer carries a state of constant size from token to token. It has no lanes
-//           either: what a cache must know of it is its number of values
+//           either: what a cache must know of it is its number of values, and how many of them
+//           checkpoints keep as they are
 #pragma once
 
 #include <algorithm>
@@ -67,16 +68,21 @@ struct LayerShape {
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 
-// A checkpoint stands behind at least so many tokens (CacheShape::checkpoint_interval). Chosen: as
-// many as are prefilled again in a fraction of a second on a slow machine.
-inline constexpr std::size_t kCheckpointTokensLeast = 128;
+// Of a recurrent layer: fp32 values that it carries from token to token.
+struct StateShape {
+  std::size_t n_values = 0;
+  // The first so many are never packed: rows of a convolution, which meet the next tokens as they
+  // are, where a matrix is the sum of many.
+  std::size_t n_exact = 0;
+  friend bool operator==(const StateShape&, const StateShape&) = default;
+};
 // The largest state of a layer: one record of a snapshot holds it.
 inline constexpr std::size_t kStateValuesMax = (std::size_t{8} << 20) / sizeof(float) - 64;
 
 struct CacheShape {
   std::vector<LayerShape> layers;
-  // fp32 values of the state of each recurrent layer, in the model's order; empty: it has none.
-  std::vector<std::size_t> states = {};
+  // Of each recurrent layer, in the model's order; empty: it has none.
+  std::vector<StateShape> states = {};
   // Of the lanes of layers without a window; null: not measured yet.
   std::shared_ptr<const HeadBudgets> head_budgets = nullptr;
   // Of all lanes; page layouts point into it. Null: not measured yet.
@@ -102,14 +108,6 @@ struct CacheShape {
   bool reads_in_order() const {
     return !states.empty() || std::any_of(layers.begin(), layers.end(),
                                           [](const auto& layer) { return layer.window > 0; });
-  }
-  // Tokens from one checkpoint of the states to the next: at least as many as take the same bytes
-  // in fp16.
-  std::size_t checkpoint_interval() const {
-    std::size_t bytes = 0;
-    for (const std::size_t n_values : states) bytes += n_values * sizeof(float);
-    return std::max(kCheckpointTokensLeast,
-                    bytes / std::max<std::size_t>(1, fp16_bytes_per_token()));
   }
   // Those of layers without a window, which take part in decisions: indices into all lanes.
   std::vector<std::size_t> deciding_lanes() const {

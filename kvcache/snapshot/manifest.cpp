@@ -10,7 +10,7 @@ constexpr std::string_view kMagic = "SATCHELM";
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kSizeAt = 12;  // of the field that holds the manifest's size
 constexpr std::size_t kSpanBytes = 28, kLaneBytes = 16, kPageBytes = 40, kEntryBytes = 32;
-constexpr std::size_t kReachPartBytes = 20, kStateBytes = 16;
+constexpr std::size_t kReachPartBytes = 20, kExactStateBytes = 16, kStateBytes = 17;
 constexpr std::uint64_t kSerialMax = std::uint64_t{1} << 62;  // many more than can ever be made
 
 std::span<const std::byte> as_bytes(std::string_view text) {
@@ -250,19 +250,25 @@ Result<void> ManifestReader::read_score_chunks() {
 }
 
 Result<void> ManifestReader::read_states() {
-  const std::size_t n = count(kStateBytes), n_tokens = manifest_.n_tokens();
+  const bool has_forms = version_ > kSnapshotVersionExactStates;
+  const std::size_t n = count(has_forms ? kStateBytes : kExactStateBytes);
+  const std::size_t n_tokens = manifest_.n_tokens();
   manifest_.has_states = true;
   bool fits = true;
   for (std::size_t i = 0; i < n && fits; ++i) {
     SavedState state;
     state.position = reader_.number<std::uint64_t>();
     state.serial = reader_.number<std::uint64_t>();
+    const auto form = has_forms ? reader_.number<std::uint8_t>() : std::uint8_t{0};
+    state.is_packed = form != 0;
     const std::size_t before = i == 0 ? 0 : manifest_.states.back().position;
     fits = state.position > before && state.position <= n_tokens && state.serial > 0 &&
-           state.serial < manifest_.next_serial;
+           state.serial < manifest_.next_serial && form <= 1;
     manifest_.states.push_back(state);
   }
-  return check(fits && (n == 0 || manifest_.states.back().position == n_tokens), "states");
+  const bool ends = n == 0 || (manifest_.states.back().position == n_tokens &&
+                               !manifest_.states.back().is_packed);
+  return check(fits && ends, "states");
 }
 
 Result<void> ManifestReader::read_records() {
@@ -323,7 +329,9 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   for (const std::uint64_t first : manifest.score_chunks) writer.number(first);
   if (manifest.has_states) write_count(writer, manifest.states);
   for (const SavedState& state : manifest.states)
-    writer.number(std::uint64_t{state.position}).number(state.serial);
+    writer.number(std::uint64_t{state.position})
+        .number(state.serial)
+        .number(std::uint8_t{state.is_packed});
   write_count(writer, manifest.records);
   for (const RecordEntry& record : manifest.records)
     writer.number(record.id)

@@ -16,9 +16,11 @@
 namespace satchel::kvcache {
 
 // The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
-// where there are episodes, or not all text is in reach; 5 of models with recurrent layers.
-inline constexpr std::uint16_t kSnapshotVersion = 5, kSnapshotVersionOldest = 2;
-inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4;
+// where there are episodes, or not all text is in reach; 6 of models with recurrent layers, whose
+// states were all exact in 5.
+inline constexpr std::uint16_t kSnapshotVersion = 6, kSnapshotVersionOldest = 2;
+inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4,
+                               kSnapshotVersionExactStates = 5;
 
 enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4, states = 5 };
 

@@ -18,7 +18,8 @@ enum class Part : unsigned {
   log_counts = 2,
   note = 3,
   scores = 4,
-  states = 5
+  states = 5,
+  state_codes = 6
 };
 
 constexpr std::uint16_t tag_of(Owner owner, unsigned kind, unsigned bits) {
@@ -133,8 +134,11 @@ Cut cut_scores(std::size_t n_bytes) {
   return {part(Part::scores, Numbers::words, n_bytes)};
 }
 
-Cut cut_states(std::size_t n_bytes) {
-  return {part(Part::states, Numbers::words, n_bytes)};
+Cut cut_states(std::size_t n_bytes, std::size_t n_codes) {
+  Cut cut;
+  if (n_bytes > n_codes) cut.push_back(part(Part::states, Numbers::words, n_bytes - n_codes));
+  if (n_codes > 0) cut.push_back(part(Part::state_codes, Numbers::bytes, n_codes));
+  return cut;
 }
 
 std::optional<PlaneMap> PlaneMap::make(std::span<const Cut> cuts,

@@ -36,9 +36,9 @@ using Cut = std::vector<Stretch>;  // of an item, without holes
 
 // A page with the reader's note behind it.
 Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes);
-Cut cut_exact(std::size_t n_bytes);   // sinks or a tail: k, then v
-Cut cut_scores(std::size_t n_bytes);  // fp32
-Cut cut_states(std::size_t n_bytes);  // fp32, of a layer
+Cut cut_exact(std::size_t n_bytes);                        // sinks or a tail: k, then v
+Cut cut_scores(std::size_t n_bytes);                       // fp32
+Cut cut_states(std::size_t n_bytes, std::size_t n_codes);  // of a layer: fp32, then codes
 
 // The streams of a record whose item i is cut as cuts[cut_of[i]]: by tag, rising; of a tag its
 // planes, the lowest byte first.

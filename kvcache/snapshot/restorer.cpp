@@ -254,9 +254,11 @@ Result<void> Restorer::add_states(const RecordItem& item, std::span<const std::b
   RecurrentStates& states = cache_.states;
   if (!states.expects(item.number)) return {};
   if (item.lane >= states.n_layers() || item.lane != states.n_here(item.number) ||
-      bytes.size() != states.layer_bytes(item.lane))
+      bytes.size() != states.layer_bytes(item.lane, states.is_packed(item.number)))
     return damaged("its states are not those that the manifest names");
-  if (!are_finite_floats(bytes)) return damaged("it contains NaN or infinite states");
+  const std::size_t n_codes = states.is_packed(item.number) ? states.n_codes(item.lane) : 0;
+  if (!are_finite_floats(bytes.first(bytes.size() - n_codes)))
+    return damaged("it contains NaN or infinite states");
   return states.put(item.number, item.lane, bytes);
 }
 

@@ -95,13 +95,14 @@ Result<void> Saver::put_states() {
   for (const SavedState& state : states_) {
     if (stored.contains(state.serial)) continue;
     for (std::size_t layer = 0; layer < states.n_layers(); ++layer) {
-      const std::size_t n_bytes = states.layer_bytes(layer);
-      SATCHEL_TRY_ASSIGN(ByteWriter* const to,
-                         place_for(RecordKind::states,
-                                   {.number = state.serial,
-                                    .lane = static_cast<std::uint32_t>(layer),
-                                    .n_bytes = static_cast<std::uint32_t>(n_bytes)},
-                                   cut_states(n_bytes)));
+      const std::size_t n_bytes = states.layer_bytes(layer, state.is_packed);
+      SATCHEL_TRY_ASSIGN(
+          ByteWriter* const to,
+          place_for(RecordKind::states,
+                    {.number = state.serial,
+                     .lane = static_cast<std::uint32_t>(layer),
+                     .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                    cut_states(n_bytes, state.is_packed ? states.n_codes(layer) : 0)));
       SATCHEL_TRY(states.download(state.serial, layer, to->extend(n_bytes)));
     }
     SATCHEL_TRY(put(RecordKind::states));

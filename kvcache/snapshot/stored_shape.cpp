@@ -36,8 +36,8 @@ std::vector<std::byte> shape_bytes(const CacheShape& shape) {
     for (const std::size_t value : {layer.n_kv_heads, layer.head_dim, layer.window})
       writer.number(static_cast<std::uint32_t>(value));
   if (!shape.states.empty()) writer.number(static_cast<std::uint32_t>(shape.states.size()));
-  for (const std::size_t n_values : shape.states)
-    writer.number(static_cast<std::uint32_t>(n_values));
+  for (const StateShape& state : shape.states)
+    writer.number(static_cast<std::uint32_t>(state.n_values));
   return std::move(writer.buffer());
 }
 

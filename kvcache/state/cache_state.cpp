@@ -15,7 +15,7 @@ CacheState::CacheState(std::shared_ptr<Arena> arena_in, const CacheShape& shape_
       arena(*shared_arena),
       layout(shape_in, recipe_in, std::move(layouts_in)),
       scores(backend, arena, layout.shape.n_lanes()),
-      states(backend, arena, layout.shape) {
+      states(backend, arena, layout.shape, !layout.recipe_is_exact) {
   appended.resize(layout.shape.n_layers());
   arena.add_user(*this);
 }

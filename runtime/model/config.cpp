@@ -39,7 +39,7 @@ kvcache::CacheShape ModelConfig::cache_shape() const {
   for (const LayerConfig& layer : layers)
     if (layer.has_lanes()) shape.layers.push_back(layer.attention);
   for (const LayerConfig& layer : layers)
-    if (layer.is_recurrent()) shape.states.push_back(layer.n_state);
+    if (layer.is_recurrent()) shape.states.push_back({layer.n_state, layer.n_state_tail});
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (layers[i].reads_lanes_of) shape.layers[cache_layer(i)].is_shared = true;
   shape.head_budgets = head_budgets;

@@ -25,9 +25,8 @@ struct DeltaConfig {
   bool is_there() const { return n_value_heads != 0; }
   std::size_t n_channels() const { return 2 * n_key_heads * key_dim + value_width(); }
   std::size_t value_width() const { return n_value_heads * value_dim; }
-  std::size_t n_state() const {
-    return (n_taps - 1) * n_channels() + n_value_heads * key_dim * value_dim;
-  }
+  std::size_t n_tail() const { return (n_taps - 1) * n_channels(); }
+  std::size_t n_state() const { return n_tail() + n_value_heads * key_dim * value_dim; }
 };
 
 struct LayerConfig {
@@ -43,8 +42,9 @@ struct LayerConfig {
   std::optional<std::size_t> reads_lanes_of = {};  // an earlier layer; none: it has its own
   // A recurrent layer has a state of so many fp32 values and no heads; 0: attention.
   std::size_t n_state = 0;
-  std::size_t conv_taps = 0;  // of its gated short convolution over [width]; 0: it has none
-  DeltaConfig delta = {};     // or what it has instead
+  std::size_t n_state_tail = 0;  // the first of them: rows of its convolution
+  std::size_t conv_taps = 0;     // of its gated short convolution over [width]; 0: it has none
+  DeltaConfig delta = {};        // or what it has instead
   // What attention gives is multiplied by the sigmoid of a projection of as many values.
   bool has_output_gate = false;
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied

@@ -41,7 +41,7 @@ struct Bench {
   CacheShape shape;
   std::unique_ptr<Cache> cache;
 
-  explicit Bench(std::string_view recipe, std::vector<std::size_t> states = {}) {
+  explicit Bench(std::string_view recipe, std::vector<kvcache::StateShape> states = {}) {
     arena =
         kvcache::Arena::open(kernels::open_backend("reference", {}).value(), 512u << 10).value();
     shape.layers.push_back({.n_heads = 1,
@@ -84,7 +84,7 @@ struct Bench {
       for (std::size_t done = 0, n = 0; done < n_tokens; done += n) {
         n = std::min(n_tokens - done, states.n_to_checkpoint(layer));
         const kernels::StateSequence carried = states.carry(layer, n);
-        for (std::size_t i = 0; i < shape.states[layer]; ++i)
+        for (std::size_t i = 0; i < shape.states[layer].n_values; ++i)
           carried.behind[i] = (carried.before == nullptr ? 0.0f : carried.before[i] / 2) +
                               static_cast<float>(first + done);
         SATCHEL_TRY(states.keep(layer));

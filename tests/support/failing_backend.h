@@ -108,6 +108,14 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->gated_delta(args);
   }
+  Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed) override {
+    SATCHEL_TRY(count());
+    return inner_->pack_values(x, n_values, packed);
+  }
+  Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
+    SATCHEL_TRY(count());
+    return inner_->unpack_values(packed, n_values, x);
+  }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
     if (fails_tables_) return lost();

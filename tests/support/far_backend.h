@@ -176,6 +176,12 @@ class FarBackend final : public kernels::Backend {
   Result<void> gated_delta(const kernels::GatedDeltaArgs& args) override {
     return open([&] { return inner_->gated_delta(args); });
   }
+  Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed) override {
+    return open([&] { return inner_->pack_values(x, n_values, packed); });
+  }
+  Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
+    return open([&] { return inner_->unpack_values(packed, n_values, x); });
+  }
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override {
     return open([&] { return inner_->scale_first(x, factor, n_rows, width, n_first); });

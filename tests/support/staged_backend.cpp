@@ -232,6 +232,20 @@ class StagedBackend final : public Backend {
   }
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
+  Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_values));
+    SATCHEL_TRY_ASSIGN(std::byte * to, stage.both(packed, packed_bytes(n_values)));
+    SATCHEL_TRY(inner_->pack_values(from, n_values, to));
+    return stage.back();
+  }
+  Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(const std::byte* from, stage.in(packed, packed_bytes(n_values)));
+    SATCHEL_TRY_ASSIGN(float* to, stage.both(x, n_values));
+    SATCHEL_TRY(inner_->unpack_values(from, n_values, to));
+    return stage.back();
+  }
 
   Result<void> store(std::span<const StoreArgs> items) override;
   Result<void> select(std::span<const SelectArgs> items) override;

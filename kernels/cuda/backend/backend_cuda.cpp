@@ -143,6 +143,12 @@ class CudaBackend final : public Backend {
     SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(args.sequences));
     return check(cuda::gated_delta(queue(), args, there, longest(args.sequences)));
   }
+  Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed) override {
+    return check(cuda::pack_values(queue(), x, n_values, packed));
+  }
+  Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
+    return check(cuda::unpack_values(queue(), packed, n_values, x));
+  }
 
   Result<void> store(std::span<const StoreArgs> items) override {
     std::size_t n_values_max = 0;

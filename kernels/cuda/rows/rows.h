@@ -25,6 +25,9 @@ cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows
 cudaError_t gate_rows(Queue& queue, float* x, const float* gate, std::size_t n_rows,
                       std::size_t width);
 
+cudaError_t pack_values(Queue& queue, const float* x, std::size_t n_values, std::byte* packed);
+cudaError_t unpack_values(Queue& queue, const std::byte* packed, std::size_t n_values, float* x);
+
 // sequences: args.sequences in device memory; n_tokens_max: of the longest of them
 cudaError_t short_conv(Queue& queue, const ShortConvArgs& args, const StateSequence* sequences,
                        std::size_t n_tokens_max);

@@ -98,6 +98,7 @@ inline Result<ModelConfig> read_delta_hybrid(const Hyperparameters& of,
     layer.attention = {};
     layer.delta = delta;
     layer.n_state = delta.n_state();
+    layer.n_state_tail = delta.n_tail();
   }
   if (n_attention == 0) return of.unfit("full_attention_interval", "leaves no layer attention.");
   return config;

@@ -15,7 +15,7 @@ constexpr std::size_t kTapsMax = 64;  // chosen: models have 3
 void make_convolution(LayerConfig& layer, std::size_t width, std::size_t n_taps) {
   layer.attention = {};
   layer.conv_taps = n_taps;
-  layer.n_state = (n_taps - 1) * width;
+  layer.n_state = layer.n_state_tail = (n_taps - 1) * width;
 }
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {

@@ -276,7 +276,7 @@ std::vector<std::byte> CacheDriver::bytes() {
   }
   const auto states = cache_->states().saved(cache_->state().next_serial);
   for (std::size_t layer = 0; !states.empty() && layer < shape_.states.size(); ++layer) {
-    std::vector<std::byte> state(cache_->states().layer_bytes(layer));
+    std::vector<std::byte> state(cache_->states().layer_bytes(layer, false));
     EXPECT_TRUE(cache_->states().download(states.back().serial, layer, state).ok());
     add(state.data(), state.size());
   }
@@ -289,7 +289,7 @@ Result<void> CacheDriver::carry(std::size_t first, std::size_t n_tokens) {
     for (std::size_t done = 0, n = 0; done < n_tokens; done += n) {
       n = std::min({std::size_t{50}, n_tokens - done, states.n_to_checkpoint(layer)});
       const kernels::StateSequence carried = states.carry(layer, n);
-      for (std::size_t i = 0; i < shape_.states[layer]; ++i) {
+      for (std::size_t i = 0; i < shape_.states[layer].n_values; ++i) {
         float sum = carried.before == nullptr ? 0 : carried.before[i];
         for (std::size_t t = first + done; t < first + done + n; ++t)
           sum = sum / 2 + static_cast<float>((token(t).id * 31 + i * 7) % 23);

@@ -31,7 +31,7 @@ class CacheDriver {
     std::size_t n_layers = 3, n_heads = 6, n_kv_heads = 2, head_dim = 64;
     std::vector<std::size_t> windows = {};  // [n_layers], 0: none; empty: none at all
     std::vector<LayerShape> layers = {};    // in place of all the above
-    std::vector<std::size_t> states = {};   // of recurrent layers beside them
+    std::vector<StateShape> states = {};    // of recurrent layers beside them
     std::size_t arena_bytes = kPlenty;
     std::uint64_t seed = 1;
     std::string backend = "reference";

@@ -54,9 +54,9 @@ struct Script {
   std::string name;
   std::vector<Operation> before;
   Operation operation;
-  std::size_t edited = 100000;           // tokens from here on may be gone, or stand elsewhere
-  bool can_repeat = true;                // once more after it failed, it is done
-  std::vector<std::size_t> states = {};  // of recurrent layers
+  std::size_t edited = 100000;          // tokens from here on may be gone, or stand elsewhere
+  bool can_repeat = true;               // once more after it failed, it is done
+  std::vector<StateShape> states = {};  // of recurrent layers
 };
 
 class Fault {
@@ -225,7 +225,7 @@ TEST(FaultOfStates, leaves_what_recurrent_layers_carry) {
                   .before = {reads(SegmentKind::document, 300), reads(SegmentKind::message, 57)},
                   .operation = std::move(operation),
                   .edited = 300,
-                  .states = {5, 40}};
+                  .states = {{5}, {200, 60}}};
   };
   expect_whole_after_any_fault(with_states("read", reads(SegmentKind::document, 256)), 20);
   Script answer = with_states("steps", steps(3));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "kernels/registry/registry.h"
@@ -49,18 +50,21 @@ TEST(Checkpoints, that_are_thinned_as_a_text_grows_leave_no_wide_gap_near_its_en
   }
 }
 
-constexpr std::size_t kValues[] = {5, 300};
+constexpr std::size_t kValues[] = {5, 300}, kExact = 40;
 
 // Layers whose states say what the last token of the text is: its position and the text's mark.
 class Text {
  public:
-  explicit Text(std::shared_ptr<Arena> arena, kernels::Backend& backend)
-      : arena_(std::move(arena)), shape_(shape()), states_(backend, *arena_, shape_) {
+  Text(std::shared_ptr<Arena> arena, kernels::Backend& backend, bool packs = false,
+       std::size_t head_dim = 256)
+      : arena_(std::move(arena)),
+        shape_(shape(head_dim)),
+        states_(backend, *arena_, shape_, packs) {
     EXPECT_TRUE(states_.take().ok());
   }
-  static CacheShape shape() {
-    LayerShape layer{.n_heads = 1, .n_kv_heads = 1, .head_dim = 32};
-    return {.layers = {layer}, .states = {kValues[0], kValues[1]}};
+  static CacheShape shape(std::size_t head_dim = 256) {
+    LayerShape layer{.n_heads = 1, .n_kv_heads = 1, .head_dim = head_dim};
+    return {.layers = {layer}, .states = {{kValues[0]}, {kValues[1], kExact}}};
   }
 
   // Tokens behind the text, in chunks; adopts them, if it is to. Checks what each layer is given.
@@ -278,7 +282,7 @@ void restore(RecurrentStates& from, std::span<const SavedState> saved, std::uint
   to.expect(saved, 0);
   for (const SavedState& state : saved)
     for (std::size_t layer = 0; layer < from.n_layers(); ++layer) {
-      std::vector<std::byte> bytes(from.layer_bytes(layer));
+      std::vector<std::byte> bytes(from.layer_bytes(layer, state.is_packed));
       ASSERT_TRUE(from.download(state.serial, layer, bytes).ok());
       if (!to.expects(state.serial) || (state.serial == lost && layer == 1)) continue;
       ASSERT_TRUE(to.put(state.serial, layer, bytes).ok());
@@ -310,6 +314,91 @@ TEST_F(States, come_back_from_where_they_were_saved) {
     EXPECT_EQ(again.mark(), lost == 4 ? 8 : 9);
     EXPECT_EQ(again->nearest(310), lost == 2 ? 256u : 300u);
   }
+}
+
+// Each value of the second layer's state is then another one.
+class PackedStates : public States {
+ protected:
+  static float value(std::size_t i) {
+    return std::sin(static_cast<float>(i)) * (i % 7 == 0 ? 50.0f : 1.0f);
+  }
+  // A token that leaves these states, which are then cut back to, one token further.
+  void pass_values(Text& text) {
+    for (const std::size_t n : {1u, 1u}) {
+      ASSERT_TRUE(text->begin().ok());
+      ASSERT_TRUE(text->stage(n, 0).ok());
+      for (std::size_t layer = 0; layer < 2; ++layer) {
+        float* const to = text->carry(layer, n).behind;
+        for (std::size_t i = 0; i < kValues[layer]; ++i) to[i] = value(i);
+        ASSERT_TRUE(text->keep(layer).ok());
+      }
+      text->adopt(text.serial());
+    }
+  }
+  static std::vector<float> running(Text& text) {
+    EXPECT_TRUE(text->begin().ok());
+    const float* const values = text->carry(1, 1).before;
+    return {values, values + kValues[1]};
+  }
+  static void expect_near(const std::vector<float>& got) {
+    for (std::size_t i = 0; i < kExact; ++i) EXPECT_EQ(got[i], value(i)) << i;
+    double squares = 0;
+    for (std::size_t i = kExact; i < kValues[1]; ++i) {
+      EXPECT_LE(std::abs(got[i] - value(i)), 50.0f / 127 * .5001f) << i;
+      squares += std::abs(got[i] - value(i));
+    }
+    EXPECT_GT(squares, 0) << "nothing was packed";
+  }
+  Text packed_{arena_, *backend_, true};
+};
+
+TEST_F(PackedStates, come_back_within_half_a_step_and_their_first_values_as_they_were) {
+  pass_values(packed_);
+  const std::vector<float> exact = running(packed_);
+  for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_EQ(exact[i], value(i));
+  packed_.cut(1);
+  expect_near(running(packed_));
+}
+
+TEST_F(PackedStates, are_saved_packed_but_for_the_running_ones) {
+  pass_values(packed_);
+  const std::vector<SavedState> saved = packed_->saved(packed_.serial());
+  ASSERT_EQ(saved.size(), 2u);
+  EXPECT_TRUE(saved[0].is_packed);
+  EXPECT_FALSE(saved[1].is_packed);
+  EXPECT_EQ(saved[1].position, 2u);
+  EXPECT_LT(packed_->layer_bytes(1, true), packed_->layer_bytes(1, false) * 2 / 5);
+  Text again(arena_, *backend_, true);
+  restore(*packed_, saved, 0, *again);
+  again->adopt_saved(2);
+  EXPECT_EQ(running(again), running(packed_));
+  again.cut(1);
+  expect_near(running(again));
+  EXPECT_EQ(again->saved(again.serial()).back().position, 1u);
+}
+
+TEST_F(PackedStates, stand_beside_exact_ones_where_a_fork_has_another_recipe) {
+  pass_values(text_);
+  ASSERT_TRUE(text_->copy_to(*packed_).ok());
+  for (const SavedState& each : packed_->saved(packed_.serial())) EXPECT_FALSE(each.is_packed);
+  packed_.cut(1);
+  const std::vector<float> got = running(packed_);
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], value(i));
+}
+
+// Of a text of n tokens, the checkpoints of a snapshot take a twentieth of its fp16 bytes.
+TEST_F(States, of_a_long_text_are_saved_as_far_as_they_are_few_beside_it) {
+  constexpr std::size_t kHeadDim = 32;
+  Text text(arena_, *backend_, false, kHeadDim);
+  std::size_t n_text = 0;
+  for (int i = 0; i < 20; ++i, n_text += 128) text.pass(128, 7);
+  const std::vector<SavedState> saved = text->saved(text.serial());
+  const std::size_t bytes = text->bytes() / 2,
+                    of_text = n_text * Text::shape(kHeadDim).fp16_bytes_per_token();
+  EXPECT_GT(saved.size(), kSavedLeast + 1);
+  EXPECT_LT(saved.size() - 1, text->n_checkpoints());
+  EXPECT_LE((saved.size() - 1) * bytes, of_text / kSavedShare + bytes);
+  EXPECT_EQ(saved[saved.size() - 2].position, n_text - 128);
 }
 
 TEST_F(States, a_copy_that_fails_changes_nothing) {

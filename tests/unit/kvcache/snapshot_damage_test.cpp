@@ -23,7 +23,7 @@ struct Case {
   std::size_t step;
   bool is_tight = false;    // records are coded, where that pays
   bool has_reach = false;   // and an episode: version 4
-  bool has_states = false;  // of recurrent layers: version 5
+  bool has_states = false;  // of recurrent layers: version 6
 };
 const test::ToyCoder kToy;
 constexpr std::size_t kHead = 700;  // header, items, the first positions
@@ -36,8 +36,8 @@ class Damage : public testing::TestWithParam<Case> {
             .n_heads = 1,
             .n_kv_heads = 1,
             .head_dim = 32,
-            .states = GetParam().has_states ? std::vector<std::size_t>{3, 20}
-                                            : std::vector<std::size_t>{},
+            .states = GetParam().has_states ? std::vector<StateShape>{{3, 3}, {20, 4}}
+                                            : std::vector<StateShape>{},
             .arena_bytes = 1u << 20};
   }
   void SetUp() override {

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "kernels/base/rng.h"
 #include "snapshot_fixture.h"
-#include "support/source_dir.h"
 #include "support/toy_coder.h"
 
 namespace satchel::kvcache {
@@ -198,54 +195,6 @@ TEST(TightRecord, every_length_and_every_changed_byte_of_a_stream_is_found_thoug
     sign_record(changed);
     const Result<Record> record = decode_record(changed, &kToy, capacity);
     EXPECT_TRUE(!record.ok() || std::ranges::equal(record->values, values)) << i;
-  }
-}
-
-// Rows of a file of tests/golden/snapshot.
-std::vector<Bytes> golden_rows(const char* name) {
-  std::ifstream file(test::source_dir() + "/tests/golden/snapshot/" + name, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  ByteReader reader(std::as_bytes(std::span(text)));
-  std::vector<Bytes> rows;
-  while (reader.left() > 0) {
-    const std::span<const std::byte> row = reader.bytes(reader.number<std::uint32_t>());
-    rows.emplace_back(row.begin(), row.end());
-  }
-  EXPECT_TRUE(reader.ok() && !rows.empty()) << name;
-  return rows;
-}
-
-TEST(TightRecord, a_snapshot_of_format_2_is_read_and_made_tight_only_where_it_is_written_anew) {
-  const std::vector<Bytes> rows = golden_rows("full_v2.bin");
-  ASSERT_EQ(rows.size(), 4u);
-  MemoryRecordStore store;
-  store.stream_coder = &kToy;
-  store.caches[kChat].manifest = SavedManifest{.generation = 1, .bytes = rows[0]};
-  for (RecordId id = 1; id <= 3; ++id) store.caches[kChat].records[id] = rows[id];
-  const CacheDriver::Setup setup{
-      .recipe = R"({"recipe": 1, "name": "golden", "source": "", "differs": "",
-                    "trigger": {"use": "never"}, "codec": {"k": "exact", "v": "exact"},
-                    "reader": {"use": "all"}, "keep": 1})",
-      .n_layers = 1,
-      .n_heads = 1,
-      .n_kv_heads = 1,
-      .head_dim = 16,
-      .arena_bytes = 1u << 20};
-  Saved cache(store, setup);
-  const auto report = cache.restore(262);
-  ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
-  ASSERT_TRUE(cache.save().ok());
-  EXPECT_EQ(store.caches[kChat].records.at(1), rows[1]);  // nothing new: they stay as they were
-  ASSERT_TRUE(store.drop(kChat).ok());
-  ASSERT_TRUE(cache.save().ok());  // everything anew
-  EXPECT_GT(n_tight(store), 0u);
-  RecordCapacity capacity, old_capacity;
-  for (RecordId id = 1; id <= 3; ++id) {
-    const Result<Record> now = decode_record(store.caches[kChat].records.at(id), &kToy, capacity);
-    const Result<Record> old = decode_record(rows[id], nullptr, old_capacity);
-    ASSERT_TRUE(now.ok() && old.ok());
-    EXPECT_TRUE(std::ranges::equal(now->values, old->values));
   }
 }
 

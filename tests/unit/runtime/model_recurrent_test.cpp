@@ -29,9 +29,9 @@ constexpr std::size_t kVocabulary = 160, kText = 400, kInterval = 128;
 // A model of tests/golden/model of six layers, two of them attention.
 struct Kind {
   const char* name;
-  std::size_t n_state, last_attention;
+  std::size_t n_state, n_tail, last_attention;
 };
-constexpr Kind kKinds[] = {{"lfm2", 128, 4}, {"qwen35", 3 * 128 + 4 * 16 * 16, 5}};
+constexpr Kind kKinds[] = {{"lfm2", 128, 128, 4}, {"qwen35", 3 * 128 + 4 * 16 * 16, 3 * 128, 5}};
 
 class RecurrentModel : public testing::TestWithParam<std::tuple<Kind, const char*>> {
  protected:
@@ -60,7 +60,7 @@ std::vector<std::byte> states_of(kvcache::Cache& cache) {
   const std::uint64_t running = states.saved(cache.state().next_serial).back().serial;
   std::vector<std::byte> all;
   for (std::size_t layer = 0; layer < states.n_layers(); ++layer) {
-    std::vector<std::byte> bytes(states.layer_bytes(layer));
+    std::vector<std::byte> bytes(states.layer_bytes(layer, false));
     EXPECT_TRUE(states.download(running, layer, bytes).ok());
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
@@ -74,8 +74,8 @@ TEST_P(RecurrentModel, has_states_in_place_of_lanes) {
   EXPECT_EQ(shape.n_layers(), 2u);
   EXPECT_EQ(shape.n_lanes(), 2u);
   EXPECT_THAT(shape.states, testing::SizeIs(4));
-  EXPECT_THAT(shape.states, testing::Each(kind().n_state));
-  EXPECT_EQ(shape.checkpoint_interval(), kInterval);
+  EXPECT_THAT(shape.states, testing::Each(kvcache::StateShape{kind().n_state, kind().n_tail}));
+  EXPECT_EQ(kvcache::checkpoint_interval(shape, false), kInterval);
   EXPECT_TRUE(shape.reads_in_order());
   EXPECT_EQ(config.n_reading_layers(), 6u) << "states are made to the last layer";
   EXPECT_EQ(config.cache_layer(kind().last_attention), 1u);
