@@ -4,6 +4,7 @@
 
 #include "kernels/base/size_text.h"
 #include "runtime/engine_state.h"
+#include "runtime/limits/precision_floor.h"
 #include "runtime/profile/profile_files.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/thoughts.h"
@@ -240,13 +241,18 @@ Result<std::size_t> Engine::default_budget() const {
 }
 
 // Weights that the backend repacked are already allocated and no longer count as free.
+Result<kvcache::Recipe> Engine::suited(const kvcache::Recipe& recipe) const {
+  return runtime::suited(recipe, config().architecture);
+}
+
 Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
                                   const EstimateRequest& request) const {
   const Weights& weights = state_->model->weights();
   EstimateRequest here = request;
   if (!here.available) here.available = available_memory();
-  SATCHEL_TRY_ASSIGN(
-      Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes, recipe, here));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe held, suited(recipe));
+  SATCHEL_TRY_ASSIGN(Estimate out,
+                     runtime::estimate(config(), weights.bytes - weights.owned_bytes, held, here));
   out.weight_bytes = weight_bytes();
   out.outside_bytes = state_->model->outside_bytes();
   return out;

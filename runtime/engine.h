@@ -82,7 +82,9 @@ class Engine {
   // Backend memory available to the caches of all sessions together, including open ones.
   kernels::AvailableMemory available_memory() const;
   Result<std::size_t> default_budget() const;  // if SessionOptions have none
-  // If request.available is not set, the engine's own is used.
+  // As this model is to have it (limits/precision_floor.h).
+  Result<kvcache::Recipe> suited(const kvcache::Recipe& recipe) const;
+  // Of suited(recipe). If request.available is not set, the engine's own is used.
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
 
   EngineState& state();  // engine_state.h: for those who measure a model, and tests

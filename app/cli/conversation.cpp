@@ -6,6 +6,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
 #include "runtime/chat/chat_errors.h"
+#include "runtime/limits/precision_floor.h"
 #include "storage/store.h"
 
 namespace satchel::app {
@@ -138,6 +139,10 @@ Result<void> Conversation::open_saved(const runtime::Chat& saved, const Options&
 
 Result<void> Conversation::begin(const ConversationRequest& request) {
   SATCHEL_TRY_ASSIGN(chat_, service_->begin(*start_, chat_, call()));
+  const runtime::PrecisionFloor* const floor =
+      runtime::precision_floor(engine().config().architecture);
+  if (floor != nullptr && !(service_->chat(chat_)->memory() == start_->memory))
+    console_->note(std::string(floor->why));
   return or_with_cpu(service_->enter(chat_, call()), request);
 }
 

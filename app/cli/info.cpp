@@ -8,6 +8,7 @@
 #include "kernels/base/main_memory.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/reader.h"
+#include "runtime/limits/precision_floor.h"
 
 namespace satchel::app {
 namespace {
@@ -31,8 +32,11 @@ std::string of_parts(const runtime::GgufFile& file) {
 // here, with the reason.
 Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint,
                    const Paths& paths, Console& console) {
-  Json json{
-      {"lane_table", nullptr}, {"key_bases", nullptr}, {"selector", nullptr}, {"refusal", nullptr}};
+  Json json{{"lane_table", nullptr},
+            {"key_bases", nullptr},
+            {"selector", nullptr},
+            {"precision_note", nullptr},
+            {"refusal", nullptr}};
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
   if (!config.ok()) {
     if (!console.json())
@@ -45,8 +49,11 @@ Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint
   const auto selector = selector_in_use(paths.profiles, fingerprint, *config);
   for (const auto& damage : {lanes.found.damage, keys.found.damage, selector.found.damage})
     if (damage) warn_of_ignored_profile(*damage, console);
+  const runtime::PrecisionFloor* const floor = runtime::precision_floor(config->architecture);
+  if (floor != nullptr) json["precision_note"] = std::string(floor->why);
   if (!console.json())
-    console.data("Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
+    console.data((floor == nullptr ? "" : "Presets: " + std::string(floor->why) + "\n") +
+                 "Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
                  "\nSelector weights: " + describe(selector) + "\n");
   json["lane_table"] = to_json(lanes);
   json["key_bases"] = to_json(keys);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "app/cli/input.h"
+#include "runtime/chat/memory_settings.h"
+#include "runtime/limits/precision_floor.h"
 #include "runtime/limits/presets.h"
 #include "runtime/session/cache_contents.h"
 
@@ -70,23 +72,23 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
 
 std::string describe_limit(const kvcache::CacheStats& stats) {
   const std::string at_rest =
-      stats.n_resting == 0
-          ? ""
-          : format_percent(static_cast<double>(stats.n_resting) /
-                           static_cast<double>(stats.n_kept + stats.n_resting)) +
-                " of what the chat keeps is on disk until a question needs it. ";
+      stats.n_resting == 0 ? ""
+                           : format_percent(static_cast<double>(stats.n_resting) /
+                                            static_cast<double>(stats.n_kept + stats.n_resting)) +
+                                 " of what the chat keeps is on disk until a question needs it. ";
   return "The memory limit is " + format_bytes(stats.arena_bytes) + "; " +
          format_bytes(stats.arena_used_bytes) + " is in use. " + at_rest +
          "\"/limit 40MB\" shows what another limit would do, \"/limit 40MB now\" "
          "applies it.";
 }
 
-std::string describe_preset(const kvcache::Recipe& recipe) {
+std::string describe_preset(const kvcache::Recipe& recipe, std::string_view architecture) {
   std::string text, known;
+  const runtime::PrecisionFloor* const floor = runtime::precision_floor(architecture);
   for (const runtime::Preset& preset : runtime::presets()) {
-    const auto of_preset = runtime::resolve_recipe(preset.name);
-    if (of_preset.ok() && of_preset->hash() == recipe.hash())
-      text = "The preset is " + std::string(preset.name) + ", recipe \"" + recipe.name() + "\".";
+    if (preset.name == runtime::preset_of(recipe))
+      text = "The preset is " + std::string(preset.name) + ", recipe \"" + recipe.name() + "\"." +
+             (floor == nullptr ? "" : " " + std::string(floor->why));
     known += (known.empty() ? "" : ", ") + std::string(preset.name);
   }
   if (text.empty())
@@ -140,9 +142,11 @@ std::string describe(const runtime::MemoryChange& change) {
 
 Result<void> obey(const MemoryCommand& command, Conversation& conversation, Console& console) {
   const runtime::Session& session = conversation.session();
+  const runtime::Engine& engine = *conversation.service().engine();
   if (command.asks()) {
-    console.reply(command.is_limit ? describe_limit(session.stats())
-                                   : describe_preset(session.recipe()));
+    console.reply(command.is_limit
+                      ? describe_limit(session.stats())
+                      : describe_preset(session.recipe(), engine.config().architecture));
     return {};
   }
   runtime::MemoryRequest request = command.request;

@@ -27,7 +27,7 @@ Result<void> obey(const MemoryCommand& command, Conversation& conversation, Cons
 // "The memory limit is 60.0 MB; 41.2 MB is in use. …", and how to change it.
 std::string describe_limit(const kvcache::CacheStats& stats);
 // "The preset is compact, recipe \"satchel\". …"
-std::string describe_preset(const kvcache::Recipe& recipe);
+std::string describe_preset(const kvcache::Recipe& recipe, std::string_view architecture);
 // What a higher limit would allow but does not restore by itself; may be empty.
 std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats);
 // "12.1 MB instead of 31.0 MB: 45.0 % of the cache at lower precision. …"

@@ -72,8 +72,9 @@ Result<KnownChat*> Desk::find_open(const std::string& session, const std::stop_t
 }
 
 Result<kvcache::Recipe> Desk::recipe_of(const ChatRequest& request) const {
-  if (request.recipe.empty()) return start_.memory.recipe;
-  return runtime::resolve_recipe(request.recipe);
+  if (request.recipe.empty()) return service_.engine()->suited(start_.memory.recipe);
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(request.recipe));
+  return service_.engine()->suited(recipe);
 }
 
 bool Desk::close_least_used(const KnownChat* but) {

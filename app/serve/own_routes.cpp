@@ -140,7 +140,7 @@ Result<Json> change(Desk& desk, KnownChat& chat, const Target& target, Fields& f
   }
   SATCHEL_TRY_ASSIGN(const auto done, desk.service().change_memory(chat.handle, request, call));
   if (request.limit_bytes > 0) desk.set_limit(request.limit_bytes);
-  if (request.recipe) chat.recipe = request.recipe->json();
+  if (request.recipe) chat.recipe = desk.service().chat(chat.handle)->memory().recipe.json();
   return change_json(done);
 }
 

@@ -12,6 +12,7 @@ namespace satchel::kvcache {
 namespace {
 
 constexpr double kRecipeVersion = 1;
+constexpr int kRoundedBitsMost = 8;  // of a number that a codec rounds
 
 Result<std::string> read_text(const JsonNode& root, std::string_view key, std::string_view called) {
   const JsonNode* node = root.find(key);
@@ -52,6 +53,41 @@ void set_keep(JsonNode& root, double keep) {
   node->number = keep;
 }
 
+// of: a codec of K or V, by name or with parameters
+void raise_bits(JsonNode& of, std::size_t bits) {
+  const JsonNode* const use = of.kind == JsonNode::Kind::string ? &of : of.find("use");
+  if (bits == 0 || use == nullptr || use->string == "exact") return;
+  const JsonNode* const has = of.find("bits");
+  if (has != nullptr && has->number >= static_cast<double>(bits)) return;
+  if (bits > kRoundedBitsMost) {
+    of = {.kind = JsonNode::Kind::string, .line = of.line, .string = "exact"};
+    return;
+  }
+  const JsonNode klt{.kind = JsonNode::Kind::string, .string = "klt"};
+  const JsonNode most{.kind = JsonNode::Kind::number, .number = double{kRoundedBitsMost}};
+  of = {.kind = JsonNode::Kind::object, .line = of.line};
+  of.members = {{"use", klt}, {"bits", most}};
+}
+
+void raise_codec(JsonNode& codec, std::size_t k_bits, std::size_t v_bits) {
+  if (JsonNode* k = codec.find("k")) raise_bits(*k, k_bits);
+  if (JsonNode* v = codec.find("v")) raise_bits(*v, v_bits);
+}
+
+// Steps whose codec is the one before are no longer about a codec.
+void raise_steps(JsonNode& steps, std::string codec, std::size_t k_bits, std::size_t v_bits) {
+  for (JsonNode& step : steps.items) {
+    JsonNode* const lower = step.find("codec");
+    if (lower == nullptr) continue;
+    raise_codec(*lower, k_bits, v_bits);
+    const std::string now = canonical_json(*lower);
+    if (now == codec)
+      std::erase_if(step.members, [](const auto& member) { return member.first == "codec"; });
+    codec = now;
+  }
+  std::erase_if(steps.items, [](const JsonNode& step) { return step.members.empty(); });
+}
+
 }  // namespace
 
 Result<Recipe> Recipe::parse(std::string_view json, std::string_view called) {
@@ -89,6 +125,19 @@ Result<Recipe> Recipe::with_keep(double keep) const {
                  "Recipe \"" + name_ + "\" keeps every token; it takes no other share."};
   SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
   set_keep(root, keep);
+  return parse(canonical_json(root), name_);
+}
+
+Result<Recipe> Recipe::with_bits_from(std::size_t k_bits, std::size_t v_bits) const {
+  SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
+  JsonNode* const codec = root.find("codec");
+  if (codec == nullptr) return *this;
+  raise_codec(*codec, k_bits, v_bits);
+  if (JsonNode* steps = root.find("room")) {
+    raise_steps(*steps, canonical_json(*codec), k_bits, v_bits);
+    if (steps->items.empty())
+      std::erase_if(root.members, [](const auto& member) { return member.first == "room"; });
+  }
   return parse(canonical_json(root), name_);
 }
 

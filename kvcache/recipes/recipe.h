@@ -29,6 +29,11 @@ class Recipe {
   // accepts only 1.
   Result<Recipe> with_keep(double keep) const;
 
+  // The same recipe with at least so many bits for each number of keys and of values: codecs of
+  // fewer become klt at 8 bits, or exact above that; steps under memory pressure that then change
+  // nothing go.
+  Result<Recipe> with_bits_from(std::size_t k_bits, std::size_t v_bits) const;
+
   // The recipe after all its steps under memory pressure: its last codec, its smallest share, and
   // no further steps. The recipe itself if it allows none.
   Result<Recipe> at_floor() const;

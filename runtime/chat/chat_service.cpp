@@ -241,7 +241,9 @@ Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,
   return run<ChatHandle>(ChatTask::begin_chat, {}, {.chat = instead_of}, call,
                          [&](Running& running) -> Result<ChatHandle> {
                            if (engine() == nullptr) return no_model();
-                           running.chat = add(OpenChat(std::move(start)), instead_of);
+                           OpenChat chat(std::move(start));
+                           SATCHEL_TRY(chat.suit(*engine()));
+                           running.chat = add(std::move(chat), instead_of);
                            const OpenChat& begun = chats_.at(running.chat);
                            running.tell(ChatOpened{{}, begun.memory(), {}});
                            return running.chat;
@@ -282,6 +284,7 @@ Result<OpenReport> ChatService::open_saved(const Chat& saved, const OpenOptions&
   // Read before anything is closed for it.
   SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));
   if (!options.keeps_model) SATCHEL_TRY(switch_model_for(saved, running));
+  if (options.choices.recipe && engine() != nullptr) SATCHEL_TRY(chat.suit(*engine()));
   running.chat = add(std::move(chat), options.instead_of);
   shown.tell(running);
   OpenReport opened{running.chat, resume(chats_.at(running.chat), running)};

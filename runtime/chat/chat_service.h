@@ -226,6 +226,8 @@ class ChatService {
   Result<std::optional<ResumeReport>> reopen(OpenChat& chat, Running& running);
   // A saved chat whose memory did not open before is tried again.
   Result<OpenChat*> find_resumed(Running& running);
+  // As the open model is to have it.
+  Result<MemoryRequest> suited_request(MemoryRequest request);
 
   // What `add` commits to the chat's session; the chat enters the store with it if it is its first.
   template <class Ids, class Add>

@@ -26,6 +26,7 @@ Result<OpenReport> ChatService::open_bytes(std::string_view bytes, std::string_v
         if (reader->copy().setup.model_fingerprint != at.engine.fingerprint()) return other_model();
         SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(reader->copy(), name));
         chat.choose(options.choices);
+        if (options.choices.recipe) SATCHEL_TRY(chat.suit(at.engine));
         DecodeGroup::Reader reads(answers_);
         SATCHEL_TRY_ASSIGN(ResumeReport report,
                            chat.resume_copy(at, *reader, clock_.wall_ms(), call.stop,

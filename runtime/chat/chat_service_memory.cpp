@@ -68,19 +68,28 @@ Result<MemoryChange> ChatService::preview_memory(ChatHandle handle, const Memory
       ChatTask::preview_memory, handle, call, [&](Running& running) -> Result<MemoryChange> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
         if (call.stop.stop_requested()) return call_stopped();
-        SATCHEL_TRY_ASSIGN(const MemoryChange change, chat->preview(request, call.stop));
-        running.tell(MemoryPreviewed{with_request(chat->memory(), request), change});
+        SATCHEL_TRY_ASSIGN(const MemoryRequest suited, suited_request(request));
+        SATCHEL_TRY_ASSIGN(const MemoryChange change, chat->preview(suited, call.stop));
+        running.tell(MemoryPreviewed{with_request(chat->memory(), suited), change});
         return change;
       });
 }
 
 Result<MemoryChange> ChatService::change_memory(ChatHandle handle, const MemoryRequest& request,
                                                 const ChatCall& call) {
-  return run<MemoryChange>(ChatTask::change_memory, handle, call,
-                           [&](Running& running) -> Result<MemoryChange> {
-                             SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-                             return change_now(*chat, request, running);
-                           });
+  return run<MemoryChange>(
+      ChatTask::change_memory, handle, call, [&](Running& running) -> Result<MemoryChange> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        SATCHEL_TRY_ASSIGN(const MemoryRequest suited, suited_request(request));
+        return change_now(*chat, suited, running);
+      });
+}
+
+Result<MemoryRequest> ChatService::suited_request(MemoryRequest request) {
+  if (request.recipe && engine() != nullptr) {
+    SATCHEL_TRY_ASSIGN(request.recipe, engine()->suited(*request.recipe));
+  }
+  return request;
 }
 
 Result<MemoryChange> ChatService::change_now(OpenChat& chat, const MemoryRequest& request,

@@ -1,6 +1,7 @@
 #include "runtime/chat/memory_settings.h"
 
 #include "kvcache/lanes/arena.h"
+#include "runtime/limits/precision_floor.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::runtime {
@@ -35,7 +36,12 @@ MemorySettings after_failure(const MemorySettings& before, const MemoryRequest& 
 std::string preset_of(const kvcache::Recipe& recipe) {
   for (const Preset& preset : presets()) {
     const Result<kvcache::Recipe> known = resolve_recipe(preset.name);
-    if (known.ok() && known->hash() == recipe.hash()) return std::string(preset.name);
+    if (!known.ok()) continue;
+    if (known->hash() == recipe.hash()) return std::string(preset.name);
+    for (const PrecisionFloor& floor : precision_floors()) {
+      const Result<kvcache::Recipe> raised = known->with_bits_from(floor.k_bits, floor.v_bits);
+      if (raised.ok() && raised->hash() == recipe.hash()) return std::string(preset.name);
+    }
   }
   return recipe.name();
 }

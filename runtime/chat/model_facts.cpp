@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "runtime/limits/precision_floor.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::runtime {
@@ -16,9 +17,12 @@ ModelFacts model_facts(const Engine& engine, const std::string& path) {
                    .n_layers = engine.config().n_layers(),
                    .n_context = engine.config().context,
                    .has_chat_template = !engine.chat_template().is_plain(),
+                   .precision_note = {},
                    .has_thinking_switch = engine.chat_template().has_thinking_switch()};
   if (const auto& why = engine.gpu_fallback_reason())
     facts.gpu_fallback_reason = why->message + " [" + why->code + "]";
+  if (const PrecisionFloor* floor = precision_floor(engine.config().architecture))
+    facts.precision_note = floor->why;
   facts.n_lanes = engine.config().cache_shape().n_lanes();
   return facts;
 }

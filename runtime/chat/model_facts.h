@@ -16,6 +16,7 @@ struct ModelFacts {
   std::size_t weight_bytes = 0;
   std::size_t n_layers = 0, n_lanes = 0, n_context = 0;
   bool has_chat_template = true;     // else it goes on with what is written, as base models do
+  std::string precision_note;        // why presets round less with it, for people; "": they do not
   bool has_thinking_switch = false;  // its chat template can turn thinking off
 };
 ModelFacts model_facts(const Engine& engine, const std::string& path);

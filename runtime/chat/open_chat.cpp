@@ -42,6 +42,11 @@ void OpenChat::choose(const ChatChoices& choices) {
   if (choices.beyond) start_.beyond = choices.beyond;
 }
 
+Result<void> OpenChat::suit(const Engine& engine) {
+  SATCHEL_TRY_ASSIGN(start_.memory.recipe, engine.suited(start_.memory.recipe));
+  return {};
+}
+
 Result<void> OpenChat::make_row(const Host& host, const std::string& title, std::int64_t wall_ms) {
   if (host.store == nullptr) return {};
   const NameTaken taken = start_.name.empty() ? NameTaken::number : NameTaken::refuse;

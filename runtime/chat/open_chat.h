@@ -52,6 +52,8 @@ class OpenChat {
   //   title  for people; "": as its name
   Result<void> enter(const Host& host, const std::string& title, std::int64_t wall_ms);
   Result<void> leave(const Host& host);
+  // Its recipe as the model is to have it.
+  Result<void> suit(const Engine& engine);
   // A session over the chat's messages; no report where there are none. After an error there is no
   // session, unless Stop ended it: then the words are loaded and not all of them are read.
   Result<std::optional<ResumeReport>> resume(const Host& host, const std::stop_token& stop,

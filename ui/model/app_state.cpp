@@ -65,8 +65,10 @@ bool AppState::canStop() const {
 }
 
 QString AppState::modelNote() const {
-  if (m_model.has_chat_template) return {};
-  return tr("This model has no chat template: it continues what you write, as a base model does.");
+  if (!m_model.has_chat_template)
+    return tr(
+        "This model has no chat template: it continues what you write, as a base model does.");
+  return textOf(m_model.precision_note);
 }
 
 QString AppState::deviceName() const {

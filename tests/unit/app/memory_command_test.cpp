@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/cli/memory_command.h"
+#include "runtime/limits/precision_floor.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::app {
@@ -57,12 +58,18 @@ TEST(MemoryCommand, what_it_is_now_is_said_with_how_to_have_another) {
   EXPECT_THAT(describe_limit(stats), HasSubstr("limit is 60.0 MB; 41.2 MB is in use"));
   EXPECT_THAT(describe_limit(stats), HasSubstr("\"/limit 40MB now\""));
   for (const char* name : {"full", "balanced", "compact", "extreme"})
-    EXPECT_THAT(describe_preset(runtime::resolve_recipe(name).value()),
+    EXPECT_THAT(describe_preset(runtime::resolve_recipe(name).value(), "llama"),
                 HasSubstr("The preset is " + std::string(name) + ", recipe"));
   const auto other = kvcache::Recipe::builtin("minikv").value().with_keep(0.3).value();
-  EXPECT_THAT(describe_preset(other),
+  EXPECT_THAT(describe_preset(other, "gpt-oss"),
               HasSubstr("The recipe is \"minikv\", which is not a preset; it keeps 30.0 %"));
-  EXPECT_THAT(describe_preset(other), HasSubstr("Presets: full, balanced, compact, extreme."));
+  EXPECT_THAT(describe_preset(other, "gpt-oss"),
+              HasSubstr("Presets: full, balanced, compact, extreme."));
+  const auto raised = runtime::suited(runtime::resolve_recipe("balanced").value(), "gpt-oss");
+  ASSERT_TRUE(raised.ok());
+  EXPECT_THAT(describe_preset(*raised, "gpt-oss"),
+              HasSubstr("The preset is balanced, recipe \"ladder-4\". With this model presets keep "
+                        "keys in 16 bits"));
 }
 
 TEST(MemoryCommand, the_same_preset_reads_again_what_came_down_for_want_of_room) {

@@ -16,6 +16,7 @@
 namespace satchel::kvcache {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string minikv() {
@@ -93,6 +94,41 @@ TEST(Recipe, full_refuses_any_keep_but_one) {
   const auto half = full.with_keep(0.5);
   ASSERT_FALSE(half.ok());
   EXPECT_EQ(half.error().message, "Recipe \"full\" keeps every token; it takes no other share.");
+}
+
+// The codecs of a recipe and of its steps under memory pressure, without spaces.
+std::vector<std::string> codecs_of(const Recipe& recipe) {
+  const JsonNode root = parse_json(recipe.json(), "test").value();
+  std::vector<std::string> codecs = {canonical_json(*root.find("codec"))};
+  const JsonNode* const steps = root.find("room");
+  for (std::size_t i = 0; steps != nullptr && i < steps->items.size(); ++i)
+    codecs.push_back(canonical_json(steps->items[i]));
+  return codecs;
+}
+
+TEST(Recipe, with_bits_from_rounds_no_number_to_fewer) {
+  const std::string k8v8 = R"({"k":{"bits":8,"use":"klt"},"v":{"bits":8,"use":"klt"}})";
+  EXPECT_THAT(codecs_of(Recipe::builtin("ladder-4")->with_bits_from(8, 8).value()),
+              ElementsAre(k8v8));
+  EXPECT_THAT(codecs_of(Recipe::builtin("full")->with_bits_from(8, 8).value()),
+              ElementsAre(R"({"k":"exact","v":"exact"})", R"({"codec":)" + k8v8 + "}"));
+  EXPECT_THAT(codecs_of(Recipe::builtin("satchel")->with_bits_from(16, 0).value()),
+              ElementsAre(R"({"k":"exact","v":{"bits":4,"use":"klt"}})",
+                          R"({"codec":{"k":"exact","v":{"bits":3,"use":"klt"}}})",
+                          R"({"share":0.5})",
+                          R"({"codec":{"k":"exact","v":{"bits":2,"use":"klt"}}})"));
+}
+
+TEST_P(EveryBuiltin, is_as_it_was_with_no_floor_and_can_be_raised_to_any) {
+  const Recipe recipe = Recipe::builtin(GetParam().name).value();
+  EXPECT_EQ(recipe.with_bits_from(0, 0)->hash(), recipe.hash());
+  const std::pair<std::size_t, std::size_t> floors[] = {{8, 8}, {16, 0}, {0, 16}, {16, 16}};
+  for (const auto& [k, v] : floors) {
+    const auto raised = recipe.with_bits_from(k, v);
+    ASSERT_TRUE(raised.ok()) << raised.error().message;
+    EXPECT_EQ(raised->with_bits_from(k, v)->hash(), raised->hash());
+    EXPECT_EQ(raised->name(), recipe.name());
+  }
 }
 
 TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {

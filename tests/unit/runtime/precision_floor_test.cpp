@@ -1,0 +1,45 @@
+// What presets are for models that bear no rounding.
+#include "runtime/limits/precision_floor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kvcache/layout/tier_layouts.h"
+#include "runtime/chat/memory_settings.h"
+#include "runtime/limits/presets.h"
+
+namespace satchel::runtime {
+namespace {
+
+TEST(PrecisionFloor, raises_presets_and_leaves_what_was_chosen_by_name) {
+  for (const PrecisionFloor& floor : precision_floors())
+    for (const Preset& preset : presets()) {
+      const kvcache::Recipe plain = resolve_recipe(preset.name).value();
+      const kvcache::Recipe raised = suited(plain, floor.architecture).value();
+      EXPECT_NE(raised.hash(), plain.hash()) << preset.name << " of " << floor.architecture;
+      EXPECT_EQ(preset_of(raised), preset.name);
+      EXPECT_EQ(suited(raised, floor.architecture)->hash(), raised.hash()) << "once is enough";
+      EXPECT_EQ(suited(plain, "llama")->hash(), plain.hash());
+    }
+  const kvcache::Recipe other = resolve_recipe("kivi-2").value();
+  EXPECT_EQ(suited(other, "gpt-oss")->hash(), other.hash());
+  const kvcache::Recipe third = resolve_recipe("compact")->with_keep(0.3).value();
+  EXPECT_NE(suited(third, "gpt-oss")->hash(), third.hash()) << "a preset with another share";
+  EXPECT_EQ(suited(third, "gpt-oss")->keep(), 0.3);
+}
+
+// Tiers under memory pressure included: no page of keys has codes.
+TEST(PrecisionFloor, keeps_every_key_of_a_lane_exact_where_it_says_16_bits) {
+  for (const char* name : {"full", "balanced", "compact", "extreme"}) {
+    const kvcache::Recipe recipe = suited(resolve_recipe(name).value(), "gpt-oss").value();
+    const kvcache::CacheShape shape{.layers = {{.n_heads = 1, .n_kv_heads = 1, .head_dim = 64}}};
+    const auto layouts = kvcache::TierLayouts::make(shape, recipe.pipeline());
+    ASSERT_TRUE(layouts.ok());
+    for (std::size_t tier = 0; tier < layouts->n_tiers(); ++tier)
+      EXPECT_TRUE(layouts->of(static_cast<std::uint8_t>(tier), 64, 128).k.is_exact())
+          << name << ", tier " << tier;
+  }
+}
+
+}  // namespace
+}  // namespace satchel::runtime
