@@ -1,0 +1,86 @@
+// Free memory where control groups allow less than the machine has.
+#include "kernels/base/main_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/temp_folder.h"
+
+namespace satchel {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class FreeMemory : public testing::Test {
+ protected:
+  FreeMemory() { write("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    4096000 kB\n"); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void group(const std::string& folder, const std::string& limit, std::size_t used_mib,
+             std::size_t reclaimable_mib, bool is_first_version = false) {
+    const std::string at = "sys/fs/cgroup/" + folder + "/";
+    write(at + (is_first_version ? "memory.limit_in_bytes" : "memory.max"), limit + "\n");
+    write(at + (is_first_version ? "memory.usage_in_bytes" : "memory.current"),
+          std::to_string(used_mib * kMiB) + "\n");
+    write(at + "memory.stat",
+          "anon 77\n" + std::string(is_first_version ? "total_inactive_file " : "inactive_file ") +
+              std::to_string(reclaimable_mib * kMiB) + "\nslab 5\n");
+  }
+  std::size_t free_mib() const { return free_memory_of(root_) / kMiB; }
+
+  test::TempFolder folder_;
+  std::filesystem::path root_ = folder_.path();
+};
+
+TEST_F(FreeMemory, is_the_machines_without_control_groups) {
+  EXPECT_EQ(free_mib(), 4000u);
+  write("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(free_mib(), 4000u);
+}
+
+TEST_F(FreeMemory, is_what_the_group_leaves_and_files_it_can_drop_count_as_free) {
+  write("proc/self/cgroup", "0::/user.slice/app.service\n");
+  group("user.slice/app.service", std::to_string(1000 * kMiB), 700, 200);
+  EXPECT_EQ(free_mib(), 500u);
+  group("user.slice/app.service", "max", 700, 200);
+  EXPECT_EQ(free_mib(), 4000u);
+}
+
+TEST_F(FreeMemory, is_never_more_than_a_group_above_leaves) {
+  write("proc/self/cgroup", "0::/user.slice/app.service\n");
+  group("user.slice", std::to_string(300 * kMiB), 290, 0);
+  group("user.slice/app.service", std::to_string(1000 * kMiB), 100, 0);
+  EXPECT_EQ(free_mib(), 10u);
+  group("user.slice", std::to_string(300 * kMiB), 310, 0);
+  EXPECT_EQ(free_mib(), 0u);
+}
+
+TEST_F(FreeMemory, knows_the_first_version_of_control_groups) {
+  write("proc/self/cgroup", "12:cpu,cpuacct:/docker/x\n5:memory:/docker/x\n0::/ignored\n");
+  group("memory/docker/x", std::to_string(900 * kMiB), 400, 100, true);
+  EXPECT_EQ(free_mib(), 600u);
+}
+
+TEST(FreeMainMemory, is_at_most_what_the_address_space_leaves) {
+  ASSERT_GT(free_main_memory(), 0u);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  if (before.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "the address space is limited here";
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit tight = before;
+  tight.rlim_cur = pages * 4096 + 64 * kMiB;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  const std::size_t left = free_main_memory();
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_LE(left, 64 * kMiB);
+}
+
+}  // namespace
+}  // namespace satchel
