@@ -2,7 +2,7 @@
 // file mappings that can be dropped. 0 if the system does not tell.
 //   source  the least of MemAvailable (/proc/meminfo), what the process's control groups leave
 //           (cgroup v2: memory.max; v1: memory.limit_in_bytes; each with all groups above it), and
-//           what RLIMIT_AS leaves. A container or a systemd unit may allow less than the machine has
+//           what RLIMIT_AS leaves. A container or a systemd unit may allow less than a machine has
 #pragma once
 
 #include <cstddef>

@@ -200,11 +200,11 @@ inline constexpr float kLengthEpsilon = 1e-6f;
 // The longest heads that it takes, of keys and of values, and the most taps.
 inline constexpr std::size_t kDeltaDimMax = 256, kDeltaTapsMax = 16;
 
-// fp32 values in 8 bits each, as checkpoints of states hold them. Each kPackedBlock values (the last
-// block may be shorter) have a scale, their largest |x| / 127; codes are x / scale, rounded.
+// fp32 values in 8 bits each, as checkpoints of states hold them. Each kPackedBlock values (the
+// last block may be shorter) have a scale, their largest |x| / 127; codes are x / scale, rounded.
 //   packed  scales fp32 [n_blocks], codes int8 [n_values]; begins where a float may stand
-//   limits  a block whose scale is not normal in fp32 packs as zeros; one with infinity or NaN comes
-//           back as NaN
+//   limits  a block whose scale is not normal in fp32 packs as zeros; one with infinity or NaN
+//           comes back as NaN
 inline constexpr std::size_t kPackedBlock = 64;
 constexpr std::size_t packed_blocks(std::size_t n_values) {
   return (n_values + kPackedBlock - 1) / kPackedBlock;

@@ -5,7 +5,7 @@
 //                place. So a pass that fails, or is not to stay, leaves no trace
 //   checkpoints  copies at positions inside the text: where it is cut, reading goes on from one.
 //                Spare extents of the arena: they go first where memory is short, and are thinned
-//                (checkpoints.h). They are exact where the recipe keeps keys and values in fp16, and
+//                (checkpoints.h). They are exact where the recipe keeps keys and values in fp16,
 //                else packed (Backend::pack_values). Running states are always exact
 //   absent       where lanes were cut out of another text, nothing is carried that suits them:
 //                they can be saved and gathered, but not continued

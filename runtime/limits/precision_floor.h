@@ -1,5 +1,5 @@
-// Precision floors: the fewest bits that a kind of model bears, where fewer are known to change what
-// it says.
+// Precision floors: the fewest bits that a kind of model bears, where fewer are known to change
+// what it says.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct PrecisionFloor {
 std::span<const PrecisionFloor> precision_floors();
 const PrecisionFloor* precision_floor(std::string_view architecture);  // null: every preset suits
 
-// The recipe for a model of the architecture: a preset's recipe, whatever share it keeps, stays above
-// the floor, also where memory is short. One that was chosen by name or file stays as it is.
+// The recipe for a model of the architecture: a preset's recipe, whatever share it keeps, stays
+// above the floor, also where memory is short. One chosen by name or file stays as it is.
 Result<kvcache::Recipe> suited(const kvcache::Recipe& recipe, std::string_view architecture);
 
 }  // namespace satchel::runtime
