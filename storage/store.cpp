@@ -28,6 +28,9 @@ struct Store::State {
   Result<void> try_kv();
   Result<void> prepare_cache_dir();
   Result<void> sweep_orphans();
+  SearchIndex search_index() const {
+    return SearchIndex(options.cache_dir / "search.db", options.vfs);
+  }
 };
 
 Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -177,7 +180,12 @@ std::vector<std::string> Store::notices() const {
   return notices;
 }
 
+Result<std::vector<Found>> Store::search(const SearchQuery& query) {
+  return state_->search_index().find(*state_->library, query);
+}
+
 Result<void> Store::delete_now(ChatId chat) {
+  SATCHEL_TRY(state_->search_index().forget());
   const bool is_dropped = kv() != nullptr && state_->kv->drop_chat(chat).ok();
   SATCHEL_TRY(state_->library->purge_chat(chat));
   if (!is_dropped) state_->has_orphans = true;

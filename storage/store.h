@@ -17,6 +17,7 @@
 
 #include "storage/kv/kv_store.h"
 #include "storage/library/library.h"
+#include "storage/search/search_index.h"
 
 namespace satchel::storage {
 
@@ -46,6 +47,8 @@ class Store final : public runtime::ChatStore {
   std::vector<std::string> notices() const override;
   // For people: why saved caches are not kept, or were thrown away; empty: all is well.
   const std::string& cache_notice() const;
+  // In all present chats; also where the store is open to read. The index lies in cache_dir.
+  Result<std::vector<Found>> search(const SearchQuery& query);
   bool ended_unclean() const;  // whether the previous process did
 
   // The chat's messages and its saved cache, at once and for good. A cache that cannot be deleted

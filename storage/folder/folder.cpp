@@ -63,6 +63,24 @@ std::string holder_of(int descriptor) {
     digits += text[static_cast<std::size_t>(i)];
   return digits;
 }
+
+constexpr int kLockTriesMost = 10;
+
+Result<void> lock_file(int descriptor, const fs::path& path) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return system_error(path, errno);
+  const std::string holder = holder_of(descriptor);
+  return Error{ErrorKind::storage, "LIBRARY_LOCKED",
+               "Another Satchel" + (holder.empty() ? "" : " (process " + holder + ")") +
+                   " has these chats open. Close it, or use another folder."};
+}
+
+bool is_still_at(int descriptor, const fs::path& path) {
+  struct stat open {
+  }, named{};
+  return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
 }  // namespace
 
 bool is_disk_full(int system_errno) {
@@ -133,19 +151,19 @@ Result<void> tag_as_cache(const fs::path& folder) {
 }
 
 Result<FolderLock> FolderLock::take(const fs::path& path) {
-  File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
-  if (file.get() < 0) return system_error(path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return system_error(path, errno);
-    const std::string holder = holder_of(file.get());
-    return Error{ErrorKind::storage, "LIBRARY_LOCKED",
-                 "Another Satchel" + (holder.empty() ? "" : " (process " + holder + ")") +
-                     " has these chats open. Close it, or use another folder."};
+  // A file that was moved or deleted since it was opened excludes nobody.
+  for (int tries = 0; tries < kLockTriesMost; ++tries) {
+    File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+    if (file.get() < 0) return system_error(path, errno);
+    SATCHEL_TRY(lock_file(file.get(), path));
+    if (!is_still_at(file.get(), path)) continue;
+    const bool unclean = !holder_of(file.get()).empty();
+    // An id that could not be written costs a check after a crash, not the lock.
+    (void)write_all(file.get(), std::to_string(::getpid()) + "\n");
+    return FolderLock(file.give(), unclean);
   }
-  const bool unclean = !holder_of(file.get()).empty();
-  // An id that could not be written costs a check after a crash, not the lock.
-  (void)write_all(file.get(), std::to_string(::getpid()) + "\n");
-  return FolderLock(file.give(), unclean);
+  return Error{ErrorKind::storage, "STORAGE",
+               "\"" + path.string() + "\" is replaced again and again. Stop what does that."};
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept

@@ -30,6 +30,21 @@ Error opened_to_read() {
           "The saved caches are open read-only. No message is affected."};
 }
 
+// Its name alone does not make it ours: it is kept.
+Error somebody_elses(const fs::path& path) {
+  return {ErrorKind::storage, "STORAGE",
+          "\"" + path.string() +
+              "\" was not made by Satchel, so no caches are saved there and it stays as it is. "
+              "Choose another folder, or move the file away."};
+}
+
+Result<bool> has_our_tables(Connection& db) {
+  SATCHEL_TRY_ASSIGN(const std::int64_t n,
+                     db.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                                "name IN ('block', 'block_bytes')"));
+  return n > 0;
+}
+
 // Makes the tables in an empty file. Corrupt: not a file that this program can go on with.
 Result<void> check_or_make(Connection& db, const KvOptions& options) {
   SATCHEL_TRY_ASSIGN(const std::int64_t version, db.integer("PRAGMA user_version"));
@@ -37,6 +52,10 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
   SATCHEL_TRY_ASSIGN(const std::int64_t n_tables, db.integer("SELECT count(*) FROM sqlite_schema"));
   const bool empty = version == 0 && n_tables == 0;
   if (empty && options.mode == OpenMode::read_only) return no_cache();
+  if (!empty && application != kApplicationId) {
+    SATCHEL_TRY_ASSIGN(const bool is_ours, has_our_tables(db));
+    if (!is_ours) return somebody_elses(options.path);
+  }
   if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId))
     return discarded("Another version of Satchel wrote the saved caches.");
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());

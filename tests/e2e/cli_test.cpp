@@ -185,6 +185,23 @@ TEST(Cli, answers_and_documents_have_the_ids_of_the_library) {
   EXPECT_EQ(said["answer_id"], rows[3]["id"]);
 }
 
+TEST(Cli, words_are_found_in_all_chats) {
+  const Folder home;
+  EXPECT_EQ(run(home, {"search", "milk"}).out, "Nothing was found.\n");
+  const auto document = home.write("todo.txt", "Buy milk on Monday, and bread.");
+  run(home, {"chat", "--chat", "notes", "--document", document.string(), "-p", "Hi", "-n", "2"});
+  const Finished found = run(home, {"search", "monday", "mil"});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_NE(found.out.find("notes [user, todo.txt]\n    Buy *milk* on *Monday*, and bread.\n"),
+            std::string::npos)
+      << found.out;
+  const auto json = run(home, {"search", "milk on", "--json"}).json();
+  ASSERT_EQ(json["found"].size(), 1u);
+  EXPECT_EQ(json["found"][0]["name"], "notes");
+  EXPECT_EQ(json["found"][0]["document"], "todo.txt");
+  EXPECT_EQ(run(home, {"search", ""}).exit_code, 2);
+}
+
 TEST(Cli, a_removed_chat_is_listed_and_restored_by_its_name_or_its_id) {
   const Folder home;
   const auto begin = [&] { run(home, {"chat", "--chat", "notes", "-p", "Hi", "-n", "2"}); };

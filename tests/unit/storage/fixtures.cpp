@@ -79,6 +79,13 @@ std::string integrity(const fs::path& file) {
   return orphan.empty() ? finding : "orphans in " + orphan;
 }
 
+void run_sql(const std::filesystem::path& file, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
 std::vector<std::byte> bytes_of(std::size_t n, unsigned seed) {
   Rng rng(seed);
   std::vector<std::byte> bytes(n);

@@ -74,6 +74,8 @@ MessageId begin_answer(Library& library, ChatId chat);
 std::vector<std::string> texts(Library& library, ChatId chat);
 // What SQLite itself says of a file that nobody has open: "ok", or the first finding.
 std::string integrity(const std::filesystem::path& file);
+// As another program would, that has the file open alone.
+void run_sql(const std::filesystem::path& file, const char* sql);
 std::vector<std::byte> bytes_of(std::size_t n, unsigned seed);
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view text);

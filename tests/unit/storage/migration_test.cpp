@@ -25,13 +25,6 @@ std::int64_t version(Connection& db) {
 }
 
 // Sets a number in the file's head as another program would.
-void run_sql(const fs::path& path, const char* sql) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-  sqlite3_close(db);
-}
-
 TEST(Migration, brings_an_old_file_to_the_newest_step_and_keeps_its_rows) {
   const TempFolder folder(Place::memory);
   Connection db = open_file(folder / "a.db");
@@ -245,6 +238,20 @@ TEST(Schema, caches_from_before_they_had_keys_are_thrown_away) {
   EXPECT_NE(store->cache_notice().find("Another version"), std::string::npos);
   EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
   must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
+}
+
+// Its name does not make a database ours: chats go on without saved caches, and it stays.
+TEST(Schema, a_database_of_somebody_else_stays_as_it_is) {
+  const TempFolder folder;
+  const fs::path path = folder / "cache/kvcache.db";
+  fs::create_directories(folder / "cache");
+  run_sql(path, "PRAGMA application_id = 7; CREATE TABLE theirs(a); INSERT INTO theirs VALUES(1)");
+  const std::string before = read_file(path);
+  const auto store = open_store(folder);
+  EXPECT_EQ(store->kv(), nullptr);
+  EXPECT_NE(store->cache_notice().find("not made by Satchel"), std::string::npos);
+  must(store->library().create_chat(named("a")));
+  EXPECT_EQ(read_file(path), before);
 }
 
 TEST(Schema, a_cache_of_another_version_is_thrown_away) {

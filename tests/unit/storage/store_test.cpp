@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "fixtures.h"
+#include "storage/folder/folder.h"
 
 namespace satchel::storage {
 namespace {
@@ -131,6 +132,17 @@ TEST(Store, a_library_that_nobody_writes_can_be_read) {
   must(open_store(folder)->library().create_chat(named("a")));
   const auto reader = open_store(folder, {.mode = OpenMode::read_only});
   EXPECT_EQ(must(reader->library().chats()).size(), 1u);
+}
+
+// The one who holds a file that is no longer there excludes nobody.
+TEST(FolderLock, is_of_the_file_that_has_the_name) {
+  const TempFolder folder;
+  const fs::path path = folder / "library.lock";
+  const FolderLock old = must(FolderLock::take(path));
+  EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
+  fs::remove(path);
+  const FolderLock now = must(FolderLock::take(path));
+  EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
 }
 
 TEST(Store, on_a_read_only_disk_chats_are_read_and_nothing_is_written) {
