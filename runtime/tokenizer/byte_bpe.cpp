@@ -50,11 +50,15 @@ class ByteBpeEncoder final : public TextEncoder {
         out.push_back(*whole);
         return;
       }
-      symbols.clear();
-      for (const char c : word) symbols.push_back(byte_tokens_[static_cast<unsigned char>(c)]);
-      merges_.apply(symbols);
-      for (const TokenId token : symbols)
-        if (token != kNoPiece) out.push_back(token);
+      for (std::string_view rest = word; !rest.empty();) {
+        const std::string_view part = rest.substr(0, kSymbolsMost);
+        symbols.clear();
+        for (const char c : part) symbols.push_back(byte_tokens_[static_cast<unsigned char>(c)]);
+        merges_.apply(symbols);
+        for (const TokenId token : symbols)
+          if (token != kNoPiece) out.push_back(token);
+        rest.remove_prefix(part.size());
+      }
     });
   }
 

@@ -1,6 +1,7 @@
 // PairJoining: the loop of byte-pair encoding over a row of symbols. It joins the best pair of
 // neighbours first, the leftmost of equal ones, until none can be joined.
-//   cost  O(n log n) in the symbols, so a megabyte without a space is no problem
+//   cost  O(n log n) in the symbols, so a megabyte without a space is no problem; some 60 bytes for
+//         each, so longer runs are cut
 #pragma once
 
 #include <algorithm>
@@ -11,11 +12,14 @@
 
 namespace satchel::runtime {
 
+// What is longer is cut by those who use this. Chosen: more than a word of any language has.
+inline constexpr std::size_t kSymbolsMost = std::size_t{1} << 20;
+
 // Key: the priority of a pair, from find(); if a < b, the pair of a is joined first.
 template <class Key>
 class PairJoining {
  public:
-  // For n symbols; a text has at most 16 MiB.
+  // For n symbols, at most kSymbolsMost.
   explicit PairJoining(std::size_t n) : symbols_(n) {
     for (std::size_t i = 0; i < n; ++i) {
       symbols_[i].left = static_cast<std::int32_t>(i) - 1;

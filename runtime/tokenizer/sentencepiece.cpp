@@ -7,7 +7,9 @@
 //   unknown  a character without a piece is its bytes where the vocabulary has these, else the
 //            unknown token, one for a run of such characters
 //   source   sentencepiece's bpe_model.cc and sentencepiece_processor.cc, without normalisation
-//   differs  a control piece of one character is never found in a text: that character is unknown
+//   memory   where no piece goes on over a space, words are joined one by one
+//   differs  a control piece of one character is never found in a text: that character is unknown.
+//            A run of kSymbolsMost characters that nothing cuts is cut there
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -30,29 +32,30 @@ struct Symbol {
   bool is_fixed = false;  // user-defined
 };
 
-// One text, and what it becomes by joining.
-class Joined {
+// What a text becomes by joining, a part after the other; nothing is joined across their seams.
+class Joining {
  public:
-  Joined(std::string_view text, const Vocabulary& vocabulary, const PieceIndex& index,
-         const PieceMatcher& user_defined)
-      : text_(text), vocabulary_(vocabulary), index_(index) {
-    cut(user_defined);
-    PairJoining<float> joining(symbols_.size());
-    joining.run([&](std::size_t left, std::size_t right) { return key_of(left, right); },
-                [&](std::size_t left, std::size_t right, float) {
-                  symbols_[left].bytes += symbols_[right].bytes;
-                });
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < symbols_.size(); ++i)
-      if (joining.is_there(i)) symbols_[n++] = symbols_[i];
-    symbols_.resize(n);
-  }
+  Joining(std::string_view text, const Vocabulary& vocabulary, const PieceIndex& index)
+      : text_(text), vocabulary_(vocabulary), index_(index) {}
 
-  // The pieces in order; nothing for a character without one.
+  // piece: called for the pieces in order; with nothing for a character without one.
   template <class PieceVisitor>
-  void for_each(const PieceVisitor& piece) const {
-    for (const Symbol& symbol : symbols_)
-      take_apart(text_.substr(symbol.begin, symbol.bytes), piece);
+  void run(const PieceMatcher& user_defined, bool cuts_before_spaces, const PieceVisitor& piece) {
+    bool is_after_space = false;
+    for (std::size_t begin = 0; begin < text_.size();) {
+      const std::string_view rest = text_.substr(begin);
+      const bool is_space = rest.starts_with(kSpaceMark);
+      if (symbols_.size() == kSymbolsMost || (cuts_before_spaces && is_space && !is_after_space))
+        flush(piece);
+      const auto fixed = user_defined.longest(rest);
+      const std::size_t bytes = fixed ? fixed->bytes : utf8_step(rest).bytes;
+      symbols_.push_back({.begin = static_cast<std::uint32_t>(begin),
+                          .bytes = static_cast<std::uint32_t>(bytes),
+                          .is_fixed = fixed.has_value()});
+      is_after_space = is_space && !fixed;
+      begin += bytes;
+    }
+    flush(piece);
   }
 
  private:
@@ -60,16 +63,17 @@ class Joined {
     return vocabulary_.types[static_cast<std::size_t>(piece)];
   }
 
-  void cut(const PieceMatcher& user_defined) {
-    for (std::size_t begin = 0; begin < text_.size();) {
-      const std::string_view rest = text_.substr(begin);
-      const auto fixed = user_defined.longest(rest);
-      const std::size_t bytes = fixed ? fixed->bytes : utf8_step(rest).bytes;
-      symbols_.push_back({.begin = static_cast<std::uint32_t>(begin),
-                          .bytes = static_cast<std::uint32_t>(bytes),
-                          .is_fixed = fixed.has_value()});
-      begin += bytes;
-    }
+  template <class PieceVisitor>
+  void flush(const PieceVisitor& piece) {
+    PairJoining<float> joining(symbols_.size());
+    joining.run([&](std::size_t left, std::size_t right) { return key_of(left, right); },
+                [&](std::size_t left, std::size_t right, float) {
+                  symbols_[left].bytes += symbols_[right].bytes;
+                });
+    for (std::size_t i = 0; i < symbols_.size(); ++i)
+      if (joining.is_there(i))
+        take_apart(text_.substr(symbols_[i].begin, symbols_[i].bytes), piece);
+    symbols_.clear();
   }
 
   // The negated score of the piece that two symbols make: the highest goes first.
@@ -97,7 +101,7 @@ class Joined {
   std::string_view text_;
   const Vocabulary& vocabulary_;
   const PieceIndex& index_;
-  std::vector<Symbol> symbols_;
+  std::vector<Symbol> symbols_;                      // of the part
   std::unordered_map<TokenId, std::uint32_t> cuts_;  // of unused pieces: bytes of the left part
 };
 
@@ -113,6 +117,9 @@ class SentencePieceEncoder final : public TextEncoder {
       if (type == PieceType::byte) bytes_.push_back(id);
       if (type == PieceType::normal || type == PieceType::user_defined || type == PieceType::unused)
         (void)index_.add(vocabulary.pieces, id);
+      // An unused piece is taken apart as it was put together last, wherever in the text that was.
+      if (type == PieceType::unused || goes_on_over_a_space(vocabulary.pieces[i]))
+        cuts_before_spaces_ = false;
     }
     // Spelled <0x00> … <0xFF>, so that the order of their spellings is that of the bytes.
     std::sort(bytes_.begin(), bytes_.end(), [&](TokenId a, TokenId b) {
@@ -125,9 +132,8 @@ class SentencePieceEncoder final : public TextEncoder {
     std::string spelled;
     if (vocabulary_.adds_space_prefix) spelled += kSpaceMark;
     spelled += with_space_marks(text);
-    const Joined joined(spelled, vocabulary_, index_, user_defined_);
     bool is_after_unknown = false;
-    joined.for_each([&](std::string_view spelling, std::optional<TokenId> piece) {
+    const auto put = [&](std::string_view spelling, std::optional<TokenId> piece) {
       if (piece) {
         out.push_back(*piece);
       } else if (!bytes_.empty()) {
@@ -136,7 +142,8 @@ class SentencePieceEncoder final : public TextEncoder {
         out.push_back(*vocabulary_.unknown);
       }
       is_after_unknown = !piece;
-    });
+    };
+    Joining(spelled, vocabulary_, index_).run(user_defined_, cuts_before_spaces_, put);
     return {};
   }
 
@@ -145,6 +152,7 @@ class SentencePieceEncoder final : public TextEncoder {
   PieceIndex index_;  // of what text can become by joining
   PieceMatcher user_defined_;
   std::vector<TokenId> bytes_;  // [256], or none
+  bool cuts_before_spaces_ = true;
 };
 
 }  // namespace

@@ -243,6 +243,11 @@ std::string with_space_marks(std::string_view text) {
   return out;
 }
 
+bool goes_on_over_a_space(std::string_view piece) {
+  while (piece.starts_with(kSpaceMark)) piece.remove_prefix(kSpaceMark.size());
+  return piece.find(kSpaceMark) != piece.npos;
+}
+
 Result<Vocabulary> Vocabulary::from(const GgufFile& file) {
   Vocabulary v;
   SATCHEL_TRY_ASSIGN(v.kind, kind_of(file));

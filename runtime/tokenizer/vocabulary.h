@@ -35,6 +35,8 @@ enum class PieceType : std::uint8_t {
 // Sentencepiece's spelling of a space: U+2581.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 std::string with_space_marks(std::string_view text);
+// Whether a mark stands behind something else in the piece.
+bool goes_on_over_a_space(std::string_view piece);
 
 struct Vocabulary {
   static constexpr std::size_t kPiecesMax = 1u << 20;      // docs/reliability.md

@@ -95,5 +95,24 @@ TEST(SentencePiece, a_text_without_spaces_takes_no_longer_than_its_length_asks) 
   EXPECT_EQ(ids(*tokenizer, std::string(40000, 'a')).size(), 40000u / 8 + 3);
 }
 
+// Words are joined one by one only where that changes nothing.
+TEST(SentencePiece, a_piece_that_goes_on_over_a_space_is_found) {
+  const std::string mark(kSpaceMark);
+  const std::vector<std::string> whole = {mark, "a", "b", mark + "b", "a" + mark + "b"};
+  const auto with = make_tokenizer(sentencepiece_vocabulary(whole));
+  const auto without = make_tokenizer(sentencepiece_vocabulary({whole.begin(), whole.end() - 1}));
+  ASSERT_TRUE(with && without);
+  EXPECT_EQ(ids(*with, "a b").size() + 1, ids(*without, "a b").size());
+}
+
+TEST(SentencePiece, a_run_that_nothing_cuts_is_cut_when_it_is_longer_than_any_word) {
+  const auto tokenizer = make_tokenizer(sentencepiece_vocabulary({"a", "aa", "aaaa", "aaaaaaaa"}));
+  ASSERT_TRUE(tokenizer);
+  const std::size_t n = (std::size_t{5} << 20) + 77;
+  const std::vector<TokenId> got = ids(*tokenizer, std::string(n, 'a'));
+  EXPECT_NEAR(static_cast<double>(got.size()), static_cast<double>(n) / 8, 40);
+  EXPECT_EQ(tokenizer->text(got), std::string(n, 'a'));
+}
+
 }  // namespace
 }  // namespace satchel::runtime
