@@ -57,6 +57,24 @@ TEST(Format, durations_and_ages) {
   EXPECT_EQ(formatAge(49ll * 3600 * 1000), u"2 days ago"_s);
 }
 
+TEST(Format, a_tip_shows_tags_as_text) {
+  EXPECT_EQ(tipText(u"<img src=x> & \n<b>"_s), u"<p>&lt;img src=x&gt; &amp; <br>&lt;b&gt;</p>"_s);
+}
+
+TEST(Format, a_link_shows_the_host_that_it_reaches) {
+  const auto shown = [](const char16_t* address) {
+    return linkText(QUrl(QString(address), QUrl::StrictMode));
+  };
+  EXPECT_EQ(shown(u"https://example.org/a?b=c"), u"example.org: https://example.org/a?b=c"_s);
+  EXPECT_TRUE(shown(u"https://b\u00FCcher.example/").startsWith(u"xn--bcher-kva.example: "_s));
+  const QString far = linkText(QUrl(u"https://evil.example/"_s + QString(500, u'a')));
+  EXPECT_TRUE(far.startsWith(u"evil.example: https://evil.example/aaa"_s));
+  EXPECT_LE(far.size(), 140);
+  EXPECT_EQ(shown(u"https://bank.example:pass@evil.example/"), QString()) << "a name, not a host";
+  for (const char16_t* other : {u"file:///etc/passwd", u"javascript:alert(1)", u"https:///x", u"x"})
+    EXPECT_EQ(shown(other), QString());
+}
+
 TEST(MarkdownParts, a_fence_makes_a_part_of_its_own) {
   const auto parts = markdownParts(u"Before.\n```cpp\nint x;\n\nint y;\n```\nAfter."_s);
   ASSERT_EQ(parts.size(), 3);

@@ -102,6 +102,16 @@ TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
   EXPECT_FALSE(scene.window->banner()->isVisible());
 }
 
+TEST_F(WindowTest, text_that_comes_back_stands_before_what_was_typed_meanwhile) {
+  scene.engine.script.errors.append(
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "The GPU stopped."}, true});
+  type(u"precious"_s);
+  press(Qt::Key_Return);
+  type(u"and more"_s);
+  scene.engine.playAll();
+  EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"precious\nand more"_s);
+}
+
 TEST_F(WindowTest, an_error_goes_when_something_else_is_begun_and_a_notice_stays) {
   const auto isShown = [this] { return scene.window->banner()->isVisible(); };
   scene.engine.script.errors.append(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ui/model/format.h"
+
 namespace satchel::ui {
 namespace {
 
@@ -23,7 +25,7 @@ QVariant ChatListModel::data(const QModelIndex& index, int role) const {
     case Qt::EditRole:
       return chat.title;
     case Qt::ToolTipRole:
-      return chat.title;
+      return tipText(chat.title);
     case KeyRole:
       return chat.id;
     case ChangedRole:

@@ -93,4 +93,21 @@ QString formatAge(qint64 milliseconds) {
   return days == 1 ? QStringLiteral("1 day ago") : QStringLiteral("%1 days ago").arg(days);
 }
 
+QString tipText(const QString& text) {
+  return QStringLiteral("<p>%1</p>")
+      .arg(text.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>")));
+}
+
+// A host of other letters than ASCII is shown as it is asked for, so that none passes for another.
+QString linkText(const QUrl& url) {
+  constexpr int kShownMost = 120;
+  const bool isPage =
+      url.scheme() == QStringLiteral("https") || url.scheme() == QStringLiteral("http");
+  const QString host = url.host(QUrl::FullyEncoded);
+  if (!url.isValid() || !isPage || host.isEmpty() || !url.userInfo().isEmpty()) return {};
+  const QString whole = url.toString(QUrl::FullyEncoded);
+  return host + QStringLiteral(": ") +
+         (whole.size() > kShownMost ? whole.left(kShownMost - 1) + u'…' : whole);
+}
+
 }  // namespace satchel::ui

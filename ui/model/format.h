@@ -4,6 +4,7 @@
 
 #include <QList>
 #include <QString>
+#include <QUrl>
 
 namespace satchel::ui {
 
@@ -16,5 +17,11 @@ QString formatShare(double share);           // of a part: 0.0003 -> "< 0.1 %", 
 QString partsText(const QList<int>& parts);  // numbered from 0: "parts 3 and 7"
 QString formatMoment(qint64 wallMs);         // "22 Nov, 14:02"
 QString formatAge(qint64 milliseconds);      // "just now", "5 min ago", "2 h ago", "3 days ago"
+
+// For a tip: it wraps, as plain text there does not, and none of it is taken for HTML.
+QString tipText(const QString& text);
+// What opening an address reaches, to be read before it is opened: its host first. Empty: it is not
+// opened, since it is no page of the web, or carries a user's name, which can pass for a host.
+QString linkText(const QUrl& url);
 
 }  // namespace satchel::ui

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "ui/model/app_state.h"
+#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/icon_button.h"
 
@@ -137,7 +138,7 @@ void ChatListPanel::showDeleted() {
     return;
   }
   m_undo->showNotice(tr("Chat deleted."));
-  m_undo->setToolTip(chat.title);
+  m_undo->setToolTip(tipText(chat.title));
   m_undo->setAction(tr("Undo"));
 }
 

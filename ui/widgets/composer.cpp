@@ -86,8 +86,9 @@ QAbstractButton* Composer::sendButton() {
   return m_send;
 }
 
-void Composer::setText(const QString& text) {
-  m_edit->setPlainText(text);
+void Composer::giveBack(const QString& text) {
+  const QString typed = m_edit->toPlainText();
+  m_edit->setPlainText(typed.isEmpty() ? text : text + u'\n' + typed);
   m_edit->moveCursor(QTextCursor::End);
 }
 

@@ -22,7 +22,8 @@ class Composer : public Card {
 
   QPlainTextEdit* edit() { return m_edit; }
   QAbstractButton* sendButton();
-  void setText(const QString& text);
+  // Text that was sent and did not go: before what has been typed since.
+  void giveBack(const QString& text);
   void send();  // what is written, if it may be sent
   // canSend: a chat is open and waits, or can be asked while it reads. canStop: the button stops
   // instead of sending, unless what is written can be sent.

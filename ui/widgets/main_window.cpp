@@ -16,6 +16,7 @@
 
 #include "ui/model/document_file.h"
 #include "ui/model/engine_values.h"
+#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
@@ -137,7 +138,7 @@ void MainWindow::connectState() {
     m_state->useCpu();
   });
   connect(m_state, &AppState::noticeShown, m_banner, &Banner::showNotice);
-  connect(m_state, &AppState::textRefused, m_composer, &Composer::setText);
+  connect(m_state, &AppState::textRefused, m_composer, &Composer::giveBack);
   connect(m_state->memory(), &MemoryPanelState::changed, this, &MainWindow::refreshPacking);
   connect(m_resume, &Banner::closed, m_state, &AppState::dismissResume);
   connect(m_memory, &MemoryPanel::newChatAsked, this, [this] {

@@ -165,11 +165,6 @@ void applyAppearance(QApplication& app, Appearance appearance) {
   app.setStyleSheet(styleSheetOf(theme));
 }
 
-QString tipText(const QString& text) {
-  return QStringLiteral("<p>%1</p>")
-      .arg(text.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>")));
-}
-
 QFont scaledFont(const QFont& font, double factor, int weight) {
   QFont scaled = font;
   if (font.pointSizeF() > 0) {

@@ -41,9 +41,6 @@ void applyAppearance(QApplication& app, Appearance appearance);
 inline constexpr int kGapSmall = 4, kGap = 8, kGapLarge = 16, kGapHuge = 24;
 inline constexpr int kRadius = 10;
 
-// For a tip: it wraps, as plain text there does not.
-QString tipText(const QString& text);
-
 QFont scaledFont(const QFont& font, double factor, int weight = -1);
 
 }  // namespace satchel::ui

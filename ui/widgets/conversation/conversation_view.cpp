@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "ui/model/conversation_model.h"
+#include "ui/model/format.h"
 
 namespace satchel::ui {
 namespace {
@@ -283,14 +284,12 @@ void ConversationView::askLastParts() {
 
 void ConversationView::askToOpen(const QString& address, const QPoint& global) {
   const QUrl url(address, QUrl::StrictMode);
+  const QString reached = linkText(url);
   QMenu menu(this);
-  menu.addAction(address.left(120))->setEnabled(false);
+  menu.addAction(reached.isEmpty() ? address.left(120) : reached)->setEnabled(false);
   menu.addSeparator();
-  const QAction* open = nullptr;
-  // Only what a browser shows; a file or a program is never opened from a chat.
-  if (url.isValid() &&
-      (url.scheme() == QStringLiteral("https") || url.scheme() == QStringLiteral("http")))
-    open = menu.addAction(tr("Open in the browser"));
+  const QAction* const open =
+      reached.isEmpty() ? nullptr : menu.addAction(tr("Open in the browser"));
   const QAction* copy = menu.addAction(tr("Copy address"));
   const QAction* chosen = menu.exec(global);
   if (chosen == nullptr) return;

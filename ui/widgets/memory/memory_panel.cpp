@@ -7,6 +7,7 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
+#include "ui/model/format.h"
 #include "ui/model/memory_panel_state.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/memory/layer_bars.h"
