@@ -14,10 +14,12 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Before the memory is first touched, and for whole huge pages only; it is aligned to them.
-void request_huge_pages(void* memory, std::size_t bytes) {
+// Before the memory is first touched, and for whole huge pages only; it is aligned to them. What
+// cannot be had stays as it is.
+void advise(void* memory, std::size_t bytes) {
 #ifdef __linux__
-  (void)madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // else it stays as it is
+  (void)madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  (void)madvise(memory, bytes / kHugePage * kHugePage, MADV_DONTDUMP);
 #else
   (void)memory, (void)bytes;
 #endif
@@ -31,7 +33,7 @@ void* zeroed_memory(std::size_t align, std::size_t bytes) {
   if (large) align = std::max(align, kHugePage);
   void* memory = nullptr;
   if (posix_memalign(&memory, align, std::max<std::size_t>(bytes, 1)) != 0) return nullptr;
-  if (large) request_huge_pages(memory, bytes);
+  if (large) advise(memory, bytes);
   std::memset(memory, 0, bytes);
   return memory;
 }

@@ -4,6 +4,7 @@
 //               transparent_hugepage "madvise" (the default of Debian and Ubuntu). Every token
 //               reads all weights: one thread of a virtual Xeon (Sapphire Rapids) reads 10 GB/s
 //               from 4 KiB pages, 15 GB/s from huge pages (2026-11-23).
+//   core dumps  leave such allocations out: gigabytes of weights, and what a chat has read
 #pragma once
 
 #include <cstddef>

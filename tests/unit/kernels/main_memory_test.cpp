@@ -1,13 +1,17 @@
-// Free memory where control groups allow less than the machine has.
+// Free memory where control groups allow less than the machine has; what core dumps leave out.
 #include "kernels/base/main_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 
+#include "kernels/base/zeroed_memory.h"
 #include "support/temp_folder.h"
 
 namespace satchel {
@@ -65,6 +69,29 @@ TEST_F(FreeMemory, knows_the_first_version_of_control_groups) {
   write("proc/self/cgroup", "12:cpu,cpuacct:/docker/x\n5:memory:/docker/x\n0::/ignored\n");
   group("memory/docker/x", std::to_string(900 * kMiB), 400, 100, true);
   EXPECT_EQ(free_mib(), 600u);
+}
+
+// The flags that the kernel has for the mapping of an address; empty: it tells none.
+std::string flags_at(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  bool is_here = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t first = 0, end = 0;
+    char dash = 0;
+    std::istringstream head(line);
+    if (head >> std::hex >> first >> dash >> end && dash == '-') is_here = first <= at && at < end;
+    if (is_here && line.starts_with("VmFlags:")) return line;
+  }
+  return {};
+}
+
+TEST(ZeroedMemory, that_is_large_is_left_out_of_core_dumps) {
+  const std::unique_ptr<void, void (*)(void*)> memory(zeroed_memory(64, 4 * kMiB), std::free);
+  ASSERT_NE(memory, nullptr);
+  const std::string flags = flags_at(memory.get());
+  if (flags.empty()) GTEST_SKIP() << "this kernel tells no flags";
+  EXPECT_NE(flags.find(" dd"), flags.npos) << flags;
 }
 
 TEST(FreeMainMemory, is_at_most_what_the_address_space_leaves) {
