@@ -1,5 +1,6 @@
 #include "storage/store.h"
 
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +9,22 @@
 
 namespace satchel::storage {
 namespace fs = std::filesystem;
+
+namespace {
+
+// "2026-11-27", by Greenwich.
+std::string utc_date(std::int64_t wall_ms) {
+  const std::chrono::sys_days day = std::chrono::floor<std::chrono::days>(
+      std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(wall_ms)));
+  const std::chrono::year_month_day date(day);
+  const auto two_digits = [](unsigned number) {
+    return (number < 10 ? "0" : "") + std::to_string(number);
+  };
+  return std::to_string(int{date.year()}) + "-" + two_digits(unsigned{date.month()}) + "-" +
+         two_digits(unsigned{date.day()});
+}
+
+}  // namespace
 
 struct Store::State {
   StoreOptions options;
@@ -190,6 +207,17 @@ Result<void> Store::delete_now(ChatId chat) {
   SATCHEL_TRY(state_->library->purge_chat(chat));
   if (!is_dropped) state_->has_orphans = true;
   return {};
+}
+
+Result<fs::path> Store::back_up(const fs::path& folder) {
+  SATCHEL_TRY(make_private_folder(folder));
+  const std::string date = utc_date(state_->options.clock->wall_ms());
+  std::error_code unknown;
+  fs::path file = folder / ("library-" + date + ".db");
+  for (int n = 2; fs::exists(file, unknown); ++n)
+    file = folder / ("library-" + date + "-" + std::to_string(n) + ".db");
+  SATCHEL_TRY(state_->library->copy_to(file));
+  return file;
 }
 
 bool Store::has_orphans() const {

@@ -55,6 +55,9 @@ class Store final : public runtime::ChatStore {
   // now has no messages: it goes with a later opening, since its chat is gone.
   Result<void> delete_now(ChatId chat) override;
   bool has_orphans() const;  // whether delete_now() left such caches
+  // A copy of the library in a folder, which is made where it is missing: library-DATE.db, for its
+  // owner alone. Possible while other processes write.
+  Result<std::filesystem::path> back_up(const std::filesystem::path& folder);
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;

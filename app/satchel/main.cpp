@@ -64,6 +64,9 @@ int run(int argc, char** argv) {
   satchel::app::add_chat(app, choose);
   satchel::app::add_chats(app, choose);
   satchel::app::add_search(app, choose);
+  satchel::app::add_export(app, choose);
+  satchel::app::add_import(app, choose);
+  satchel::app::add_backup(app, choose);
   satchel::app::add_demo(app, choose);
   satchel::app::add_info(app, choose);
   satchel::app::add_recipes(app, choose);

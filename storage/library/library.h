@@ -98,6 +98,9 @@ class Library final : public runtime::ChatLibrary {
   // Chats removed more than kDeletedDaysKept days ago, and on so many days of use since as
   // use_days.h says: a clock that is wrong deletes nothing.
   Result<std::vector<ChatId>> expired_chats();
+  // Copies all that is committed to a new file, also beside a process that writes. What fails
+  // leaves no file.
+  Result<void> copy_to(const std::filesystem::path& file);
   // Deletes the backups that are as old: they have the words of chats deleted since. How many.
   Result<std::size_t> drop_expired_backups();
   // Deletes and overwrites the rows and empties the write-ahead log. No undo. Store::delete_now

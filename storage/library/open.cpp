@@ -247,6 +247,14 @@ Result<void> Library::State::connect_for_reading() {
   return {};
 }
 
+Result<void> Library::copy_to(const fs::path& file) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  const Result<void> copied = back_up(*db, file);
+  std::error_code ignored;
+  if (!copied.ok()) fs::remove(file, ignored);
+  return copied;
+}
+
 Result<Connection*> Library::State::reader() {
   if (!connection.has_value() || connection->disk_failed()) SATCHEL_TRY(reconnect());
   return &*connection;

@@ -134,6 +134,28 @@ TEST(Store, a_library_that_nobody_writes_can_be_read) {
   EXPECT_EQ(must(reader->library().chats()).size(), 1u);
 }
 
+TEST(Store, is_copied_beside_a_program_that_writes) {
+  const TempFolder folder;
+  const auto writer = open_store(folder);
+  const ChatId chat = must(writer->library().create_chat(named("a")));
+  say(writer->library(), chat, "hello");
+  const fs::path copies = folder / "copies";
+  const auto reader = open_store(folder, {.mode = OpenMode::read_only});
+  const fs::path first = must(reader->back_up(copies));
+  say(writer->library(), chat, "again");
+  const fs::path second = must(writer->back_up(copies));
+  EXPECT_NE(first, second) << "none is replaced";
+  EXPECT_EQ(mode_of(copies), 0700u);
+  for (const auto& [copy, wanted] : {std::pair{first, 1u}, {second, 2u}}) {
+    EXPECT_EQ(mode_of(copy), 0600u);
+    EXPECT_EQ(integrity(copy), "ok");
+    const TempFolder there;
+    fs::create_directory(there / "data");
+    fs::copy_file(copy, there / "data/library.db");
+    EXPECT_EQ(texts(open_store(there)->library(), chat).size(), wanted);
+  }
+}
+
 // The one who holds a file that is no longer there excludes nobody.
 TEST(FolderLock, is_of_the_file_that_has_the_name) {
   const TempFolder folder;

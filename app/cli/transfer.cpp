@@ -1,0 +1,202 @@
+// `satchel export`, `satchel import`, `satchel backup`: chats to files and back, without a model.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "app/cli/chat_file.h"
+#include "app/cli/commands.h"
+#include "app/cli/on_run.h"
+#include "app/cli/workbench.h"
+#include "runtime/limits/presets.h"
+#include "storage/store.h"
+
+namespace satchel::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kImportBytesMax = 512u << 20;  // chosen: many years of chats
+
+struct ExportOptions {
+  Options common;
+  std::string chat, to, format = "markdown";
+};
+struct ImportOptions {
+  Options common;
+  std::vector<std::string> files;
+};
+struct BackupOptions {
+  Options common;
+  std::string folder;
+};
+
+Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
+  const Paths paths = standard_paths(options.store);
+  return storage::Store::open(
+      {.data_dir = paths.data_dir, .cache_dir = paths.cache_dir, .mode = mode});
+}
+
+ChatFile file_of(const storage::Chat& chat, const std::vector<runtime::StoredMessage>& messages) {
+  ChatFile file{.title = chat.name.empty() ? chat.title : chat.name,
+                .system = chat.setup.system,
+                .messages = {}};
+  for (const runtime::StoredMessage& message : messages)
+    if (message.state != runtime::MessageState::damaged)
+      file.messages.push_back({.role = message.role,
+                               .kind = message.kind,
+                               .state = message.state == runtime::MessageState::complete
+                                            ? runtime::MessageState::complete
+                                            : runtime::MessageState::interrupted,
+                               .title = message.title,
+                               .text = message.text});
+  return file;
+}
+
+// A new file, whole or not at all; one that is there stays.
+Result<void> write_new_file(const fs::path& path, std::string_view text) {
+  std::error_code error;
+  if (fs::exists(path, error))
+    return Error{ErrorKind::invalid, "PARAM",
+                 "\"" + path.string() + "\" is there already. Choose another name."};
+  const fs::path part = path.string() + ".part";
+  {
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out) error = std::make_error_code(std::errc::io_error);
+  }
+  if (!error) fs::rename(part, path, error);
+  if (!error) return {};
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return Error{ErrorKind::storage, "STORAGE",
+               "\"" + path.string() + "\" could not be written. Nothing was left there."};
+}
+
+Result<void> run_export(const ExportOptions& options, Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_only));
+  SATCHEL_TRY_ASSIGN(const auto chat, store->library().find_chat(options.chat));
+  if (!chat)
+    return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
+                 "There is no chat named \"" + options.chat +
+                     "\". Run `satchel chats` to list the saved chats."};
+  SATCHEL_TRY_ASSIGN(const auto messages, store->library().messages(chat->id));
+  const ChatFile file = file_of(*chat, messages);
+  const std::size_t n_damaged = messages.size() - file.messages.size();
+  if (n_damaged > 0) console.warning(std::to_string(n_damaged) + " damaged messages are left out.");
+  const bool is_json = options.format == "json" || console.json();
+  const std::string text = is_json ? to_json_text(file) : to_markdown(file);
+  if (options.to.empty()) {
+    console.data(text);
+    return {};
+  }
+  SATCHEL_TRY(write_new_file(options.to, text));
+  console.note("Wrote " + std::to_string(file.messages.size()) + " messages to \"" + options.to +
+               "\".");
+  return {};
+}
+
+// Its model reads it anew when it is opened: a file has words, and no tokens.
+Result<runtime::ChatId> add(runtime::ChatLibrary& library, const ChatFile& file,
+                            const runtime::ChatSetup& setup) {
+  runtime::NewChat chat{.name = file.title, .title = file.title, .setup = setup};
+  if (chat.name.empty()) chat.name = chat.title = "imported";
+  chat.setup.system = file.system;
+  SATCHEL_TRY_ASSIGN(const runtime::ChatId id,
+                     library.create_chat(chat, runtime::NameTaken::number));
+  std::vector<runtime::NewMessage> messages;
+  for (const ChatFile::Message& message : file.messages)
+    messages.push_back({.role = message.role,
+                        .state = message.state,
+                        .text = message.text,
+                        .tokens = {},
+                        .kind = message.kind,
+                        .title = message.title});
+  const auto added = library.append_all(id, messages);
+  if (added.ok()) return id;
+  (void)library.remove_chat(id);  // why nothing was added is what counts
+  return added.error();
+}
+
+Result<void> run_import(const ImportOptions& options, Console& console) {
+  std::vector<ChatFile> files;  // all are read before anything is written
+  for (const std::string& path : options.files) {
+    SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path, kImportBytesMax));
+    SATCHEL_TRY_ASSIGN(std::vector<ChatFile> more, read_chat_files(text, path));
+    for (ChatFile& file : more) files.push_back(std::move(file));
+  }
+  const Paths paths = standard_paths(options.common.store);
+  SATCHEL_TRY_ASSIGN(const fs::path model, chosen_model(paths, options.common.model));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, chosen_recipe(options.common));
+  const runtime::ChatSetup setup{.model_path = fs::absolute(model).string(),
+                                 .recipe_json = recipe.json()};
+  SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_write));
+  Json rows = Json::array();
+  for (const ChatFile& file : files) {
+    SATCHEL_TRY_ASSIGN(const runtime::ChatId id, add(store->library(), file, setup));
+    SATCHEL_TRY_ASSIGN(const storage::Chat chat, store->library().chat(id));
+    rows.push_back({{"id", id.value}, {"name", chat.name}, {"messages", file.messages.size()}});
+    console.note("Imported \"" + chat.name + "\" (" + std::to_string(file.messages.size()) +
+                 " messages).");
+  }
+  if (console.json()) console.document({{"schema", 1}, {"chats", rows}});
+  if (files.empty()) console.note("There was no chat with a message to import.");
+  return {};
+}
+
+Result<void> run_backup(const BackupOptions& options, Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_only));
+  SATCHEL_TRY_ASSIGN(const fs::path file, store->back_up(options.folder));
+  console.json() ? console.document({{"schema", 1}, {"file", file.string()}})
+                 : console.note("Wrote all chats to \"" + file.string() +
+                                "\". To restore it, close Satchel and put it in the place of "
+                                "library.db.");
+  return {};
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = app.add_subcommand("export", "Write a saved chat as Markdown or JSON");
+  add_output_options(*command, options->common);
+  add_store_option(*command, options->common);
+  command->add_option("chat", options->chat, "The chat's name")->type_name("NAME")->required();
+  command->add_option("-o,--output", options->to, "A new file; default: standard output")
+      ->type_name("FILE");
+  command->add_option("--format", options->format, "markdown or json")
+      ->check(CLI::IsMember({"markdown", "json"}))
+      ->capture_default_str();
+  on_run(*command, choose, options, run_export);
+}
+
+void add_import(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* command = app.add_subcommand(
+      "import", "Add chats from files: of satchel export, ChatGPT or Open WebUI");
+  add_output_options(*command, options->common);
+  add_store_option(*command, options->common);
+  command
+      ->add_option("-m,--model", options->common.model,
+                   "The model that the chats go on with; default: the bundled notes-mini")
+      ->type_name("FILE");
+  add_recipe_options(*command, options->common);
+  command->add_option("files", options->files, "Markdown or JSON files")
+      ->type_name("FILE")
+      ->required();
+  on_run(*command, choose, options, run_import);
+}
+
+void add_backup(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<BackupOptions>();
+  CLI::App* command = app.add_subcommand(
+      "backup", "Copy the library of all chats to a folder, also while Satchel runs");
+  add_output_options(*command, options->common);
+  add_store_option(*command, options->common);
+  command->add_option("folder", options->folder, "Where the copy goes")
+      ->type_name("FOLDER")
+      ->required();
+  on_run(*command, choose, options, run_backup);
+}
+
+}  // namespace satchel::app
