@@ -114,6 +114,26 @@ TEST_P(RecurrentModel, is_cut_at_a_checkpoint_and_reads_at_most_an_interval_agai
   }
 }
 
+// A recipe of 4 bits packs checkpoints: what is read again goes on from a state that was rounded.
+TEST_P(RecurrentModel, goes_on_from_a_packed_checkpoint_as_nearly_as_its_keys_are_rounded) {
+  for (const std::size_t n : {399u, 300u, 200u}) {
+    const auto cache = model_.cache("balanced", kText);
+    model_.read(*cache, text());
+    const std::size_t point = cache->edit().truncation_point(n);
+    ASSERT_LT(n - point, kInterval);
+    ASSERT_TRUE(cache->edit().truncate(point).ok());
+    const std::vector<float> again = model_.read(*cache, text().subspan(point, n + 1 - point));
+    const auto read_anew = [&](const char* recipe) {
+      return model_.read(*model_.cache(recipe, kText), text().first(n + 1));
+    };
+    const std::vector<float> anew = read_anew("balanced"), exact = read_anew("full");
+    EXPECT_LE(largest_difference(again, anew), 0.05) << n;
+    std::printf("%zu: again %g, rounded keys %g\n", n, double(largest_difference(again, anew)),
+                double(largest_difference(anew, exact)));
+    EXPECT_EQ(top_of(again), top_of(anew)) << n;
+  }
+}
+
 TEST_P(RecurrentModel, goes_on_from_where_a_message_began_or_ended) {
   const auto cache = model_.cache("full", kText);
   model_.read(*cache, text().first(40));
