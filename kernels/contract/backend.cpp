@@ -24,32 +24,6 @@ void WeightSource::check() const {
   SATCHEL_ASSERT(row.has_value() && bytes.size() == *row * n_out);
 }
 
-namespace {
-
-void check_order(std::span<const StateSequence> sequences) {
-  std::size_t n = 0;
-  for (const StateSequence& sequence : sequences) {
-    SATCHEL_ASSERT(sequence.first_token == n && sequence.n_tokens > 0);
-    SATCHEL_ASSERT(sequence.behind != nullptr);
-    n += sequence.n_tokens;
-  }
-}
-
-}  // namespace
-
-void ShortConvArgs::check() const {
-  SATCHEL_ASSERT(n_taps >= 2);
-  check_order(sequences);
-}
-
-void GatedDeltaArgs::check() const {
-  SATCHEL_ASSERT(n_taps >= 2 && n_taps <= kDeltaTapsMax);
-  SATCHEL_ASSERT(n_key_heads > 0 && n_value_heads % n_key_heads == 0);
-  SATCHEL_ASSERT(key_dim > 0 && key_dim <= kDeltaDimMax);
-  SATCHEL_ASSERT(value_dim > 0 && value_dim <= kDeltaDimMax);
-  check_order(sequences);
-}
-
 void LaneQueries::check() const {
   SATCHEL_ASSERT(n_group > 0 && first_head + n_group <= n_heads);
   for (const PageView& page : keys.pages) SATCHEL_ASSERT(page.layout->head_dim == head_dim);
@@ -207,9 +181,6 @@ Result<void> choose(Backend& backend, const float* routed, const Backend::Mixtur
         "the saved cache may be damaged."};
   SATCHEL_TRY(ranked);
   softmax(chosen);
-  for (Ranked& each : chosen)
-    if (!args.expert_factors.empty())
-      each.value *= args.expert_factors[static_cast<std::size_t>(each.index)];
   return {};
 }
 

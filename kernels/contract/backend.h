@@ -25,6 +25,7 @@
 #include "kernels/base/result.h"
 #include "kernels/contract/lane_view.h"
 #include "kernels/contract/page_layout.h"
+#include "kernels/contract/recurrent.h"
 #include "kernels/contract/refit.h"
 #include "kernels/contract/weight_type.h"
 
@@ -125,93 +126,6 @@ struct AttendArgs {
   float* out = nullptr;                     // [n_tokens, n_heads, head_dim]
   float* lse = nullptr;  // [n_tokens, n_heads], natural logsumexp of the logits; may be null
 };
-
-// One conversation's part of a batch in a layer with a constant state, which does not grow with the
-// text: what the layer carried to token first_token, and where what it carries behind the last one
-// goes. How many fp32 values that are, the operation says.
-struct StateSequence {
-  std::size_t first_token = 0, n_tokens = 0;  // at least one
-  const float* before = nullptr;              // null: zeros, a text begins here
-  float* behind = nullptr;                    // may be `before`
-};
-
-// Gated short convolution (LFM2), causal and of each channel by itself. With s = B · x, in fp32:
-//   out[t, c] = C[t, c] · Σ_j taps[c, j] · s[t - (n_taps - 1) + j, c]
-//   state  [n_taps - 1, width]: s of the newest tokens, the oldest first. It stands before the
-//          sequence's first token
-//   source transformers' models/lfm2
-struct ShortConvArgs {
-  const float* rows = nullptr;               // [n_tokens, 3, width]: B, C and x of each token
-  const float* taps = nullptr;               // [width, n_taps]
-  std::size_t width = 0, n_taps = 0;         // n_taps from 2
-  std::span<const StateSequence> sequences;  // in order, together the whole batch
-  float* out = nullptr;                      // [n_tokens, width]
-
-  std::size_t n_tokens() const {
-    return sequences.empty() ? 0 : sequences.back().first_token + sequences.back().n_tokens;
-  }
-  std::size_t state_values() const { return (n_taps - 1) * width; }
-  void check() const;  // asserts what is required above
-};
-
-// Gated delta rule (Gated DeltaNet) behind a short convolution, causal. The convolution is of each
-// channel by itself: x[t, c] = silu(Σ_j taps[c, j] · rows[t - (n_taps - 1) + j, c]). Its channels
-// are q, k of every key head, then v of every value head. Queries and keys are divided by their
-// length, sqrt(Σ x² + kLengthEpsilon). A value head h carries a matrix S [key_dim, value_dim]:
-//   S = exp(rate[h] · softplus(decay[t, h] + decay_bias[h])) · S
-//   S = S + k ⊗ (sigmoid(strength[t, h]) · (v - kᵀS))
-//   out[t, h] = rms_norm(qᵀS / sqrt(key_dim)) · gain · silu(gate[t, h])
-//   state  [n_taps - 1, n_channels()]: rows of the newest tokens, the oldest first; then S of every
-//          value head. It stands before the sequence's first token
-//   source arXiv:2412.06464 (Gated DeltaNet); transformers' models/qwen3_5 and models/qwen3_next
-struct GatedDeltaArgs {
-  // The key head of a value head h.
-  enum class KeyHeads {
-    tiled,    // h % n_key_heads
-    grouped,  // h / (n_value_heads / n_key_heads)
-  };
-  const float* rows = nullptr;  // [n_tokens, n_channels()]
-  const float* taps = nullptr;  // [n_channels(), n_taps]
-  std::size_t n_taps = 0;       // 2 … kDeltaTapsMax
-  std::size_t n_key_heads = 0, n_value_heads = 0, key_dim = 0, value_dim = 0;
-  KeyHeads key_heads = KeyHeads::tiled;
-  const float *decay = nullptr, *strength = nullptr;   // [n_tokens, n_value_heads]
-  const float *rate = nullptr, *decay_bias = nullptr;  // [n_value_heads]; rate below 0
-  const float* gate = nullptr;                         // [n_tokens, n_value_heads, value_dim]
-  const float* gain = nullptr;                         // [value_dim]
-  float epsilon = 0;                                   // of rms_norm
-  std::span<const StateSequence> sequences;            // in order, together the whole batch
-  float* convolved = nullptr;                          // work [n_tokens, n_channels()]
-  float* out = nullptr;                                // [n_tokens, n_value_heads, value_dim]
-
-  std::size_t n_tokens() const {
-    return sequences.empty() ? 0 : sequences.back().first_token + sequences.back().n_tokens;
-  }
-  std::size_t n_channels() const { return 2 * n_key_heads * key_dim + n_value_heads * value_dim; }
-  std::size_t key_head(std::size_t value_head) const {
-    return key_heads == KeyHeads::tiled ? value_head % n_key_heads
-                                        : value_head / (n_value_heads / n_key_heads);
-  }
-  std::size_t tail_values() const { return (n_taps - 1) * n_channels(); }
-  std::size_t state_values() const { return tail_values() + n_value_heads * key_dim * value_dim; }
-  void check() const;  // asserts what is required above
-};
-inline constexpr float kLengthEpsilon = 1e-6f;
-// The longest heads that it takes, of keys and of values, and the most taps.
-inline constexpr std::size_t kDeltaDimMax = 256, kDeltaTapsMax = 16;
-
-// fp32 values in 8 bits each, as checkpoints of states hold them. Each kPackedBlock values (the
-// last block may be shorter) have a scale, their largest |x| / 127; codes are x / scale, rounded.
-//   packed  scales fp32 [n_blocks], codes int8 [n_values]; begins where a float may stand
-//   limits  a block whose scale is not normal in fp32 packs as zeros; one with infinity or NaN
-//           comes back as NaN
-inline constexpr std::size_t kPackedBlock = 64;
-constexpr std::size_t packed_blocks(std::size_t n_values) {
-  return (n_values + kPackedBlock - 1) / kPackedBlock;
-}
-constexpr std::size_t packed_bytes(std::size_t n_values) {
-  return packed_blocks(n_values) * sizeof(float) + n_values;
-}
 
 // The attention mask: which keys a query at position p attends to.
 enum class AttentionMask {
@@ -434,6 +348,7 @@ class Backend {
   // Layers with a state. States are written last, and only `behind`.
   virtual Result<void> short_conv(const ShortConvArgs& args) = 0;
   virtual Result<void> gated_delta(const GatedDeltaArgs& args) = 0;
+  virtual Result<void> mamba2(const Mamba2Args& args) = 0;
   // To and from packed_bytes(n_values). The default implementation is for main memory.
   virtual Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed);
   virtual Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x);

@@ -38,6 +38,7 @@ class ReferenceBackend final : public Backend {
   Result<void> soft_cap(float* x, float cap, std::size_t n_values) override;
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
+  Result<void> mamba2(const Mamba2Args& args) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override;
   Result<void> store(std::span<const StoreArgs> items) override;

@@ -3,44 +3,10 @@
 #include <vector>
 
 #include "kernels/reference/backend_reference.h"
+#include "kernels/reference/recurrent.h"
 
 namespace satchel::kernels::reference {
 namespace {
-
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-double silu(double x) {
-  return x * sigmoid(x);
-}
-double softplus(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-}
-
-// The sequence's row `at` of a channel, which counts from n_taps - 1: below it is in the state.
-float channel_input(const GatedDeltaArgs& args, const StateSequence& sequence, std::size_t at,
-                    std::size_t channel) {
-  const std::size_t width = args.n_channels();
-  if (at + 1 < args.n_taps)
-    return sequence.before == nullptr ? 0.0f : sequence.before[at * width + channel];
-  return args.rows[(sequence.first_token + at + 1 - args.n_taps) * width + channel];
-}
-
-// A row of the state is written after it was last read: only older ones go to its place.
-void convolve(const GatedDeltaArgs& args, const StateSequence& sequence) {
-  const std::size_t width = args.n_channels();
-  for (std::size_t t = 0; t < sequence.n_tokens; ++t)
-    for (std::size_t c = 0; c < width; ++c) {
-      double sum = 0;
-      for (std::size_t j = 0; j < args.n_taps; ++j)
-        sum += static_cast<double>(args.taps[c * args.n_taps + j]) *
-               static_cast<double>(channel_input(args, sequence, t + j, c));
-      args.convolved[(sequence.first_token + t) * width + c] = static_cast<float>(silu(sum));
-    }
-  for (std::size_t j = 0; j + 1 < args.n_taps; ++j)
-    for (std::size_t c = 0; c < width; ++c)
-      sequence.behind[j * width + c] = channel_input(args, sequence, sequence.n_tokens + j, c);
-}
 
 std::vector<double> of_length_one(const float* x, std::size_t n) {
   std::vector<double> out(x, x + n);
@@ -113,7 +79,7 @@ struct DeltaHead {
 Result<void> ReferenceBackend::gated_delta(const GatedDeltaArgs& args) {
   args.check();
   for (const StateSequence& sequence : args.sequences) {
-    convolve(args, sequence);
+    convolve(args.convolution(), sequence);
     for (std::size_t head = 0; head < args.n_value_heads; ++head)
       DeltaHead{args, sequence, head}.run();
   }

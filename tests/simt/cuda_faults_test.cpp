@@ -149,6 +149,32 @@ Result<void> use_delta(Backend& backend, const float* from, float* out) {
   return backend.gated_delta(args);
 }
 
+// Likewise.
+Result<void> use_mamba(Backend& backend, const float* from, float* out) {
+  constexpr std::size_t kDim = 4;
+  float* const state = out + kDim;
+  const StateSequence one{.n_tokens = 1, .before = state, .behind = state};
+  Mamba2Args args{.rows = from,
+                  .taps = from + 16,
+                  .conv_bias = from + 60,
+                  .n_taps = 2,
+                  .n_heads = 1,
+                  .n_groups = 1,
+                  .head_dim = kDim,
+                  .state_dim = kDim,
+                  .step = from + 40,
+                  .rate = from + 41,
+                  .step_bias = from + 42,
+                  .skip = from + 43,
+                  .gate = from + 44,
+                  .gain = from + 48,
+                  .epsilon = 1e-5f,
+                  .sequences = {&one, 1},
+                  .out = out};
+  args.convolved = state + args.state_values();
+  return backend.mamba2(args);
+}
+
 // A step that comes again: a norm, products, an activation, layers with a state, an answer. The
 // last times it is a graph.
 Result<std::int32_t> use_steps(Backend& backend) {
@@ -157,7 +183,8 @@ Result<std::int32_t> use_steps(Backend& backend) {
   SATCHEL_TRY_ASSIGN(const auto weight, backend.load_weight(file.source()));
   SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(12 * kWidth * sizeof(float)));
   float *x = floats(memory), *out = x + kWidth, *gain = out + kWidth, *rows = gain + kWidth,
-        *taps = rows + 3 * kWidth, *state = taps + 2 * kWidth, *of_delta = state + kWidth;
+        *taps = rows + 3 * kWidth, *state = taps + 2 * kWidth, *of_delta = state + kWidth,
+        *of_mamba = of_delta + 48;
   const StateSequence one{.n_tokens = 1, .before = state, .behind = state};
   std::int32_t largest = 0;
   for (int step = 0; step < 3; ++step) {
@@ -176,6 +203,8 @@ Result<std::int32_t> use_steps(Backend& backend) {
       SATCHEL_TRY(backend.add(x, out, kWidth));
       SATCHEL_TRY(use_delta(backend, rows, of_delta));
       SATCHEL_TRY(backend.add(x, of_delta, 4));
+      SATCHEL_TRY(use_mamba(backend, rows, of_mamba));
+      SATCHEL_TRY(backend.add(x, of_mamba, 4));
     }
     SATCHEL_TRY_ASSIGN(largest, backend.argmax(x, kWidth));
   }

@@ -116,6 +116,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->unpack_values(packed, n_values, x);
   }
+  Result<void> mamba2(const kernels::Mamba2Args& args) override {
+    SATCHEL_TRY(count());
+    return inner_->mamba2(args);
+  }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
     if (fails_tables_) return lost();

@@ -182,6 +182,9 @@ class FarBackend final : public kernels::Backend {
   Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
     return open([&] { return inner_->unpack_values(packed, n_values, x); });
   }
+  Result<void> mamba2(const kernels::Mamba2Args& args) override {
+    return open([&] { return inner_->mamba2(args); });
+  }
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override {
     return open([&] { return inner_->scale_first(x, factor, n_rows, width, n_first); });

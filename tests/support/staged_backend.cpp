@@ -232,6 +232,7 @@ class StagedBackend final : public Backend {
   }
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
+  Result<void> mamba2(const Mamba2Args& args) override;
   Result<void> pack_values(const float* x, std::size_t n_values, std::byte* packed) override {
     Stage stage(*inner_);
     SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_values));
@@ -509,6 +510,28 @@ Result<void> StagedBackend::gated_delta(const GatedDeltaArgs& args) {
                      stage_states(stage, args.sequences, args.state_values()));
   there.sequences = sequences;
   SATCHEL_TRY(inner_->gated_delta(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::mamba2(const Mamba2Args& args) {
+  Stage stage(*inner_);
+  Mamba2Args there = args;
+  const std::size_t n = args.n_tokens(), n_heads = args.n_heads;
+  SATCHEL_TRY_ASSIGN(there.rows, stage.in(args.rows, n * args.n_channels()));
+  SATCHEL_TRY_ASSIGN(there.taps, stage.in(args.taps, args.n_channels() * args.n_taps));
+  SATCHEL_TRY_ASSIGN(there.conv_bias, stage.in(args.conv_bias, args.n_channels()));
+  SATCHEL_TRY_ASSIGN(there.step, stage.in(args.step, n * n_heads));
+  SATCHEL_TRY_ASSIGN(there.rate, stage.in(args.rate, n_heads));
+  SATCHEL_TRY_ASSIGN(there.step_bias, stage.in(args.step_bias, n_heads));
+  SATCHEL_TRY_ASSIGN(there.skip, stage.in(args.skip, n_heads));
+  SATCHEL_TRY_ASSIGN(there.gate, stage.in(args.gate, n * args.width()));
+  SATCHEL_TRY_ASSIGN(there.gain, stage.in(args.gain, args.width()));
+  SATCHEL_TRY_ASSIGN(there.convolved, stage.both(args.convolved, n * args.n_channels()));
+  SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n * args.width()));
+  SATCHEL_TRY_ASSIGN(const auto sequences,
+                     stage_states(stage, args.sequences, args.state_values()));
+  there.sequences = sequences;
+  SATCHEL_TRY(inner_->mamba2(there));
   return stage.back();
 }
 

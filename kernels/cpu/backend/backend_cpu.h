@@ -60,6 +60,7 @@ class CpuBackend final : public Backend {
                          std::size_t width) override;
   Result<void> short_conv(const ShortConvArgs& args) override;
   Result<void> gated_delta(const GatedDeltaArgs& args) override;
+  Result<void> mamba2(const Mamba2Args& args) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override;
   Result<void> store(std::span<const StoreArgs> items) override;

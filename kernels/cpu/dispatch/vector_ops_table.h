@@ -21,22 +21,25 @@ struct ConvJob {
   const float* before = nullptr;  // [n_taps - 1, width]; null: zeros
   const float* rows = nullptr;    // [n_tokens, width]
   const float* taps = nullptr;    // [width, n_taps]
+  const float* bias = nullptr;    // [width]; null: none
   std::size_t n_tokens = 0, width = 0, n_taps = 0;
   std::size_t first = 0, n = 0;
   float* out = nullptr;  // [n_tokens, width]
 };
 inline constexpr std::size_t kConvChannels = 64;
 
-// One value head over some tokens (GatedDeltaArgs), its columns of S one block after the other.
-struct DeltaJob {
+// One head over some tokens, its columns of S one block after the other: with f = strength,
+//   S = kept · S + k ⊗ (f · v), out = qᵀS; where it corrects, v less kᵀ(kept · S)
+struct LinearAttentionJob {
   const float* before = nullptr;                     // S [key_dim, value_dim]; null: zeros
   float* behind = nullptr;                           // the same; may be `before`
-  const float *q = nullptr, *k = nullptr;            // rows of key_dim, of length 1; q also scaled
+  const float *q = nullptr, *k = nullptr;            // rows of key_dim
   const float* v = nullptr;                          // rows of value_dim
   std::size_t row_stride = 0, out_stride = 0;        // of q, k and v; of out
-  const float *kept = nullptr, *strength = nullptr;  // [n_tokens]: the factors of S and of delta
+  const float *kept = nullptr, *strength = nullptr;  // [n_tokens]
   std::size_t n_tokens = 0, key_dim = 0, value_dim = 0;
-  float* out = nullptr;  // rows of value_dim
+  bool corrects = false;  // the delta rule
+  float* out = nullptr;   // rows of value_dim
 };
 
 struct VectorOpsTable {
@@ -60,7 +63,7 @@ struct VectorOpsTable {
                    float* out);
   void (*rope)(const RopeJob& job);
   void (*conv_silu)(const ConvJob& job);
-  void (*delta_rule)(const DeltaJob& job);
+  void (*linear_attention)(const LinearAttentionJob& job);
   // The first i >= begin with x[i] not <= limit (so a NaN is found), or n.
   std::size_t (*find_above)(const float* x, std::size_t begin, std::size_t n, float limit);
 };

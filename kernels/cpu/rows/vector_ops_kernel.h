@@ -7,7 +7,7 @@
 
 #include "kernels/contract/backend.h"
 #include "kernels/cpu/levels/simd_inline.h"
-#include "kernels/cpu/rows/gated_delta_kernel.h"
+#include "kernels/cpu/rows/linear_attention_kernel.h"
 #include "kernels/cpu/rows/rope_kernel.h"
 
 namespace satchel::kernels::cpu {
@@ -195,27 +195,28 @@ struct VectorOps {
 };
 
 template <class V>
-using DeltaOps = GatedDeltaKernel<V, VectorOps<V>>;
+using LinearAttentionOps = LinearAttentionKernel<V, VectorOps<V>>;
 
 template <class V>
-constexpr VectorOpsTable kVectorOpsTable = {.rms_norm = VectorOps<V>::rms_norm,
-                                            .glu_silu = VectorOps<V>::glu_silu,
-                                            .glu_gelu = VectorOps<V>::glu_gelu,
-                                            .glu_clamped = VectorOps<V>::glu_clamped,
-                                            .glu_sigmoid = VectorOps<V>::glu_sigmoid,
-                                            .add = VectorOps<V>::add,
-                                            .scale = VectorOps<V>::scale,
-                                            .soft_cap = VectorOps<V>::soft_cap,
-                                            .multiply = VectorOps<V>::multiply,
-                                            .exp_less = VectorOps<V>::exp_less,
-                                            .widen = VectorOps<V>::widen,
-                                            .quadratic = VectorOps<V>::quadratic,
-                                            .sum = VectorOps<V>::sum,
-                                            .rotation = RopeKernel<V>::rotation,
-                                            .rope = RopeKernel<V>::run,
-                                            .conv_silu = DeltaOps<V>::conv_silu,
-                                            .delta_rule = DeltaOps<V>::delta_rule,
-                                            .find_above = VectorOps<V>::find_above};
+constexpr VectorOpsTable kVectorOpsTable = {
+    .rms_norm = VectorOps<V>::rms_norm,
+    .glu_silu = VectorOps<V>::glu_silu,
+    .glu_gelu = VectorOps<V>::glu_gelu,
+    .glu_clamped = VectorOps<V>::glu_clamped,
+    .glu_sigmoid = VectorOps<V>::glu_sigmoid,
+    .add = VectorOps<V>::add,
+    .scale = VectorOps<V>::scale,
+    .soft_cap = VectorOps<V>::soft_cap,
+    .multiply = VectorOps<V>::multiply,
+    .exp_less = VectorOps<V>::exp_less,
+    .widen = VectorOps<V>::widen,
+    .quadratic = VectorOps<V>::quadratic,
+    .sum = VectorOps<V>::sum,
+    .rotation = RopeKernel<V>::rotation,
+    .rope = RopeKernel<V>::run,
+    .conv_silu = LinearAttentionOps<V>::conv_silu,
+    .linear_attention = LinearAttentionOps<V>::linear_attention,
+    .find_above = VectorOps<V>::find_above};
 
 }  // namespace
 }  // namespace satchel::kernels::cpu

@@ -149,6 +149,11 @@ class CudaBackend final : public Backend {
   Result<void> unpack_values(const std::byte* packed, std::size_t n_values, float* x) override {
     return check(cuda::unpack_values(queue(), packed, n_values, x));
   }
+  Result<void> mamba2(const Mamba2Args& args) override {
+    args.check();
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(args.sequences));
+    return check(cuda::mamba2(queue(), args, there, longest(args.sequences)));
+  }
 
   Result<void> store(std::span<const StoreArgs> items) override {
     std::size_t n_values_max = 0;

@@ -28,10 +28,14 @@ cudaError_t gate_rows(Queue& queue, float* x, const float* gate, std::size_t n_r
 cudaError_t pack_values(Queue& queue, const float* x, std::size_t n_values, std::byte* packed);
 cudaError_t unpack_values(Queue& queue, const std::byte* packed, std::size_t n_values, float* x);
 
-// sequences: args.sequences in device memory; n_tokens_max: of the longest of them
+// sequences: args.sequences, in device memory; n_tokens_max: of the longest of them
 cudaError_t short_conv(Queue& queue, const ShortConvArgs& args, const StateSequence* sequences,
                        std::size_t n_tokens_max);
+cudaError_t silu_conv(Queue& queue, const SiluConv& of, const StateSequence* sequences,
+                      std::size_t n_sequences, std::size_t n_tokens_max);
 cudaError_t gated_delta(Queue& queue, const GatedDeltaArgs& args, const StateSequence* sequences,
                         std::size_t n_tokens_max);
+cudaError_t mamba2(Queue& queue, const Mamba2Args& args, const StateSequence* sequences,
+                   std::size_t n_tokens_max);
 
 }  // namespace satchel::kernels::cuda

@@ -20,21 +20,21 @@ inline constexpr std::size_t kDeltaHeadsMost = 1024;  // chosen: ten times the m
 inline Result<DeltaConfig> read_delta(const Hyperparameters& of,
                                       kernels::GatedDeltaArgs::KeyHeads key_heads) {
   DeltaConfig delta{.key_heads = key_heads};
-  SATCHEL_TRY_ASSIGN(delta.n_taps, of.count("ssm.conv_kernel", kernels::kDeltaTapsMax));
-  SATCHEL_TRY_ASSIGN(delta.key_dim, of.count("ssm.state_size", kernels::kDeltaDimMax));
+  SATCHEL_TRY_ASSIGN(delta.n_taps, of.count("ssm.conv_kernel", kernels::kTapsMax));
+  SATCHEL_TRY_ASSIGN(delta.key_dim, of.count("ssm.state_size", kernels::kStateDimMax));
   SATCHEL_TRY_ASSIGN(delta.n_key_heads, of.count("ssm.group_count", kDeltaHeadsMost));
   SATCHEL_TRY_ASSIGN(delta.n_value_heads, of.count("ssm.time_step_rank", kDeltaHeadsMost));
   SATCHEL_TRY_ASSIGN(const std::size_t width,
-                     of.count("ssm.inner_size", kDeltaHeadsMost * kernels::kDeltaDimMax));
+                     of.count("ssm.inner_size", kDeltaHeadsMost * kernels::kStateDimMax));
   delta.value_dim = width / delta.n_value_heads;
   if (delta.n_taps < 2) return of.unfit("ssm.conv_kernel", "must be at least 2.");
   if (delta.n_value_heads % delta.n_key_heads != 0)
     return of.unfit("ssm.group_count",
                     "does not divide the " + std::to_string(delta.n_value_heads) + " value heads.");
-  if (width % delta.n_value_heads != 0 || delta.value_dim > kernels::kDeltaDimMax)
+  if (width % delta.n_value_heads != 0 || delta.value_dim > kernels::kStateDimMax)
     return of.unfit("ssm.inner_size",
                     "must give each of the " + std::to_string(delta.n_value_heads) +
-                        " value heads 1 to " + std::to_string(kernels::kDeltaDimMax) + " values.");
+                        " value heads 1 to " + std::to_string(kernels::kStateDimMax) + " values.");
   if (delta.n_state() > kvcache::kStateValuesMax)
     return of.unfit("ssm.inner_size", "makes a layer's state larger than is supported.");
   return delta;

@@ -60,6 +60,7 @@ class MemoryOnly final : public kernels::Backend {
   Result<void> rope(const kernels::RopeArgs&) override { return unasked(); }
   Result<void> short_conv(const kernels::ShortConvArgs&) override { return unasked(); }
   Result<void> gated_delta(const kernels::GatedDeltaArgs&) override { return unasked(); }
+  Result<void> mamba2(const kernels::Mamba2Args&) override { return unasked(); }
   Result<void> matmul(const kernels::Weight&, const float*, std::size_t, float*) override {
     return unasked();
   }

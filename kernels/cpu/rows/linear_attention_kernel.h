@@ -1,6 +1,7 @@
-// Gated delta rule and its short convolution, written once over the registers `V` of a level. All
-// of a column of S is one chain of operations, of channels of the convolution likewise, so that
-// results depend neither on the level nor on where chunks of tokens end.
+// Linear attention with decay (Gated DeltaNet, Mamba-2) and the short convolution before it,
+// written once over the registers `V` of a level. All of a column of S is one chain of operations,
+// of channels of the convolution likewise, so that results depend neither on the level nor on where
+// chunks of tokens end.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace {
 
 // Ops: VectorOps<V>, whose kernels these are besides.
 template <class V, class Ops>
-struct GatedDeltaKernel {
+struct LinearAttentionKernel {
   using Float = typename V::Float;
   static constexpr std::size_t kFloats = V::kFloats;
 
@@ -69,16 +70,23 @@ struct GatedDeltaKernel {
     });
   }
 
-  SATCHEL_INLINE void step(const DeltaJob& job, std::size_t t, std::size_t column, std::size_t n,
-                           float* s) {
+  template <bool kCorrects>
+  SATCHEL_INLINE void step(const LinearAttentionJob& job, std::size_t t, std::size_t column,
+                           std::size_t n, float* s) {
     const float *q = job.q + t * job.row_stride, *k = job.k + t * job.row_stride;
-    Columns delta, known, sum, odd;
-    get(job.v + t * job.row_stride + column, n, delta);
-    recall(k, s, job.key_dim, known);
     const Float kept = V::broadcast_float(job.kept[t]),
                 strength = V::broadcast_float(job.strength[t]);
+    Columns delta, sum, odd;
+    get(job.v + t * job.row_stride + column, n, delta);
+    if constexpr (kCorrects) {
+      Columns known;
+      recall(k, s, job.key_dim, known);
+      unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
+        delta[v] = V::sub(delta[v], V::mul(kept, known[v]));
+      });
+    }
     unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-      delta[v] = V::mul(strength, V::sub(delta[v], V::mul(kept, known[v])));
+      delta[v] = V::mul(strength, delta[v]);
       sum[v] = odd[v] = V::zero_float();
     });
     std::size_t i = 0;
@@ -91,19 +99,24 @@ struct GatedDeltaKernel {
     put(sum, n, job.out + t * job.out_stride + column);
   }
 
-  static void delta_rule(const DeltaJob& job) {
-    float s[kDeltaDimMax * kColumns];
+  template <bool kCorrects>
+  SATCHEL_INLINE void run(const LinearAttentionJob& job) {
+    float s[kStateDimMax * kColumns];
     for (std::size_t column = 0; column < job.value_dim; column += kColumns) {
       const std::size_t left = job.value_dim - column, n = left < kColumns ? left : kColumns;
       __builtin_memset(s, 0, job.key_dim * kColumns * sizeof(float));
       for (std::size_t i = 0; job.before != nullptr && i < job.key_dim; ++i)
         __builtin_memcpy(s + i * kColumns, job.before + i * job.value_dim + column,
                          n * sizeof(float));
-      for (std::size_t t = 0; t < job.n_tokens; ++t) step(job, t, column, n, s);
+      for (std::size_t t = 0; t < job.n_tokens; ++t) step<kCorrects>(job, t, column, n, s);
       for (std::size_t i = 0; i < job.key_dim; ++i)
         __builtin_memcpy(job.behind + i * job.value_dim + column, s + i * kColumns,
                          n * sizeof(float));
     }
+  }
+
+  static void linear_attention(const LinearAttentionJob& job) {
+    job.corrects ? run<true>(job) : run<false>(job);
   }
 
   // The job's channels of the row `at`, which counts from n_taps - 1: what is below is before it.
@@ -113,8 +126,10 @@ struct GatedDeltaKernel {
   }
 
   static void conv_silu(const ConvJob& job) {
-    float taps[kDeltaTapsMax * kConvChannels] = {};  // tap by tap
+    float taps[kTapsMax * kConvChannels] = {};  // tap by tap
+    float bias[kConvChannels] = {};
     const float zeros[kConvChannels] = {};
+    if (job.bias != nullptr) __builtin_memcpy(bias, job.bias + job.first, job.n * sizeof(float));
     for (std::size_t c = 0; c < job.n; ++c)
       for (std::size_t j = 0; j < job.n_taps; ++j)
         taps[j * kConvChannels + c] = job.taps[(job.first + c) * job.n_taps + j];
@@ -122,7 +137,7 @@ struct GatedDeltaKernel {
       float* const out = job.out + t * job.width + job.first;
       for (std::size_t c = 0; c < job.n; c += kFloats) {
         const std::size_t left = job.n - c, n = left < kFloats ? left : kFloats;
-        Float sum = V::zero_float();
+        Float sum = V::load_float(bias + c);
         for (std::size_t j = 0; j < job.n_taps; ++j)
           sum = V::fma(V::load_float(taps + j * kConvChannels + c),
                        Ops::load_up_to(row_at(job, t + j, zeros) + c, n), sum);
