@@ -163,6 +163,17 @@ void softmax(std::span<Ranked> largest_first) {
   for (Ranked& each : largest_first) each.value /= sum;
 }
 
+float sigmoid(float x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+// As argmax() refuses it, but for tokens.
+Error nan_of_router() {
+  return Error{ErrorKind::internal, "LOGITS_NAN",
+               "A layer's expert router produced NaN. The conversation is kept; the model file or "
+               "the saved cache may be damaged."};
+}
+
 // The weight of `expert` if a token chose it, else null.
 const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
   for (const Ranked& each : chosen)
@@ -175,13 +186,47 @@ Result<void> choose(Backend& backend, const float* routed, const Backend::Mixtur
                     std::span<Ranked> chosen) {
   const Result<void> ranked = backend.top_k(routed, args.experts.size(), chosen);
   if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // whose message is about tokens
-    return Error{
-        ErrorKind::internal, "LOGITS_NAN",
-        "A layer's expert router produced NaN. The conversation is kept; the model file or "
-        "the saved cache may be damaged."};
+    return nan_of_router();
   SATCHEL_TRY(ranked);
   softmax(chosen);
   return {};
+}
+
+// The experts with the largest score and bias, largest first; of equal ones the lower number.
+void rank(std::span<const float> scores, const Backend::MixtureOfExperts& args,
+          std::span<Ranked> chosen) {
+  const auto choice = [&](std::size_t expert) {
+    return scores[expert] + (args.choice_biases.empty() ? 0.0f : args.choice_biases[expert]);
+  };
+  std::size_t n = 0;
+  for (std::size_t expert = 0; expert < scores.size(); ++expert) {
+    const Ranked now{static_cast<std::int32_t>(expert), choice(expert)};
+    if (n == chosen.size() && !(now.value > chosen[n - 1].value)) continue;
+    std::size_t at = n < chosen.size() ? n++ : n - 1;
+    for (; at > 0 && now.value > chosen[at - 1].value; --at) chosen[at] = chosen[at - 1];
+    chosen[at] = now;
+  }
+}
+
+// The same by sigmoids; scores: the router's values.
+Result<void> choose_by_sigmoid(std::span<float> scores, const Backend::MixtureOfExperts& args,
+                               std::span<Ranked> chosen) {
+  constexpr float kLeastSum = 1e-20f;  // as DeepSeek-V3 adds, arXiv:2412.19437
+  for (float& score : scores) {
+    score = sigmoid(score);
+    if (std::isnan(score)) return nan_of_router();
+  }
+  rank(scores, args, chosen);
+  float sum = 0;
+  for (Ranked& each : chosen) sum += each.value = scores[static_cast<std::size_t>(each.index)];
+  for (Ranked& each : chosen) each.value /= std::max(sum, kLeastSum);
+  return {};
+}
+
+void multiply_by_factors(const Backend::MixtureOfExperts& args, std::span<Ranked> chosen) {
+  if (args.expert_factors.empty()) return;
+  for (Ranked& each : chosen)
+    each.value *= args.expert_factors[static_cast<std::size_t>(each.index)];
 }
 
 // What the router and the experts read.
@@ -195,9 +240,17 @@ Result<void> route(Backend& backend, const Backend::MixtureOfExperts& args, cons
     SATCHEL_TRY(
         backend.rms_norm(x, args.gain, n_tokens, args.router->n_in(), args.epsilon, args.normed));
   const std::size_t n_experts = args.experts.size();
-  for (std::size_t t = 0; t < n_tokens; ++t)
-    SATCHEL_TRY(choose(backend, args.routed + t * n_experts, args,
-                       args.chosen.subspan(t * args.n_used, args.n_used)));
+  const bool by_sigmoid = args.weighting == Backend::Weighting::sigmoid;
+  if (by_sigmoid)
+    SATCHEL_TRY(backend.download(std::as_writable_bytes(args.scores.first(n_tokens * n_experts)),
+                                 reinterpret_cast<const std::byte*>(args.routed)));
+  for (std::size_t t = 0; t < n_tokens; ++t) {
+    const auto chosen = args.chosen.subspan(t * args.n_used, args.n_used);
+    SATCHEL_TRY(by_sigmoid
+                    ? choose_by_sigmoid(args.scores.subspan(t * n_experts, n_experts), args, chosen)
+                    : choose(backend, args.routed + t * n_experts, args, chosen));
+    multiply_by_factors(args, chosen);
+  }
   return {};
 }
 
@@ -228,11 +281,13 @@ bool is_first_of(std::size_t expert, std::size_t t, const Backend::MixtureOfExpe
 // Replaces args.taken [n, width] by the output of the expert.
 Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
                         const Backend::Expert& expert, std::size_t n) {
+  const bool has_gate = expert.gate != nullptr;
+  float* const up_out = has_gate ? args.up_out : args.gate_out;
   const std::array<Backend::Projection, 2> up = {
-      {{expert.gate, args.gate_out, expert.gate_bias}, {expert.up, args.up_out, expert.up_bias}}};
+      {{expert.up, up_out, expert.up_bias}, {expert.gate, args.gate_out, expert.gate_bias}}};
   const Backend::Projection down{expert.down, args.taken, expert.down_bias};
-  SATCHEL_TRY(backend.project(args.taken, n, up));
-  SATCHEL_TRY(backend.glu(args.activation, args.gate_out, args.up_out, n * expert.gate->n_out()));
+  SATCHEL_TRY(backend.project(args.taken, n, std::span(up).first(has_gate ? 2 : 1)));
+  SATCHEL_TRY(backend.glu(args.activation, args.gate_out, up_out, n * expert.up->n_out()));
   return backend.project(args.gate_out, n, {&down, 1});
 }
 
@@ -244,6 +299,9 @@ Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_
   SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
   SATCHEL_ASSERT(args.expert_factors.empty() || args.expert_factors.size() == n_experts);
+  SATCHEL_ASSERT(args.choice_biases.empty() || args.choice_biases.size() == n_experts);
+  SATCHEL_ASSERT(args.weighting == Weighting::softmax ||
+                 args.scores.size() >= n_tokens * n_experts);
   SATCHEL_TRY(route(*this, args, x, n_tokens));
   for (std::size_t e = 0; e < n_experts; ++e) {
     const auto take = [&](std::size_t i, std::size_t t, float) {

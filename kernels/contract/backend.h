@@ -277,7 +277,8 @@ AvailableMemory available_main_memory();
 //   clamped_silu  g / (1 + exp(-kClampedSlope · g)) · (u + 1), with g at most kClampedMost and u
 //                 within ±kClampedMost (gpt-oss)
 //   sigmoid       u / (1 + exp(-g)); of glu() alone, not of a feed_forward()
-enum class Activation { silu, gelu_tanh, clamped_silu, sigmoid };
+//   relu          max(g, 0) · u; likewise. Where u is g itself, it is squared (Nemotron-H)
+enum class Activation { silu, gelu_tanh, clamped_silu, sigmoid, relu };
 inline constexpr float kClampedMost = 7, kClampedSlope = 1.702f;
 
 // The error of argmax() and top_k() if logit `index` is NaN.
@@ -392,7 +393,11 @@ class Backend {
   // not depend on the rest of the batch. NaN in router · n is `internal`, "LOGITS_NAN". To each
   // product its bias is added, where there is one. Gemma 4 norms for the router with another gain,
   // multiplies each expert's weight by a factor of the expert, and has the sum somewhere else.
+  // LFM2 and Nemotron 3 use those with the largest s + choice_bias, s = sigmoid(router · n), and
+  // weigh them by s, divided by the sum of these.
+  enum class Weighting { softmax, sigmoid };
   struct Expert {
+    // Without a gate, activation(up · n, up · n).
     const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
     const float *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;  // null: none
   };
@@ -403,6 +408,8 @@ class Backend {
     const float* router_bias = nullptr;  // [n_experts]; null: none
     std::span<const Expert> experts;
     std::span<const float> expert_factors = {};  // [n_experts], main memory; empty: 1
+    Weighting weighting = Weighting::softmax;
+    std::span<const float> choice_biases = {};  // of sigmoid: [n_experts], main memory; empty: 0
     std::size_t n_used = 0;
     float factor = 1;
     float* sum = nullptr;  // [n_tokens, width]: is given the sum, and x stays; null: x
@@ -412,6 +419,7 @@ class Backend {
     float *gate_out = nullptr, *up_out = nullptr;  // work [n_tokens, width of an expert]
     float* routed = nullptr;                       // work [n_tokens, n_experts]
     std::span<Ranked> chosen;                      // work [n_tokens · n_used], main memory
+    std::span<float> scores = {};  // of sigmoid: work [n_tokens · n_experts], main memory
   };
   virtual Result<void> moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens);
 

@@ -33,6 +33,7 @@ double gated(Activation activation, double x, double u) {
     return g / (1 + std::exp(-slope * g)) * (std::clamp(u, -most, most) + 1);
   }
   if (activation == Activation::sigmoid) return u / (1 + std::exp(-x));
+  if (activation == Activation::relu) return (x < 0 ? 0 : x) * u;
   const double t = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
   return x / (1 + std::exp(-2 * t)) * u;
 }

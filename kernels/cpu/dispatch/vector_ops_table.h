@@ -49,6 +49,7 @@ struct VectorOpsTable {
   void (*glu_gelu)(float* gate, const float* up, std::size_t n);  // the tanh form
   void (*glu_clamped)(float* gate, const float* up, std::size_t n);
   void (*glu_sigmoid)(float* gate, const float* up, std::size_t n);
+  void (*glu_relu)(float* gate, const float* up, std::size_t n);  // up may be gate
   void (*add)(float* x, const float* y, std::size_t n);
   void (*scale)(float* x, float factor, std::size_t n);
   void (*soft_cap)(float* x, float cap, std::size_t n);

@@ -75,6 +75,7 @@ Result<void> CpuBackend::glu(Activation activation, float* gate, const float* up
   const auto kernel = activation == Activation::silu        ? table.glu_silu
                       : activation == Activation::gelu_tanh ? table.glu_gelu
                       : activation == Activation::sigmoid   ? table.glu_sigmoid
+                      : activation == Activation::relu      ? table.glu_relu
                                                             : table.glu_clamped;
   context_.pool.parallel_for(n, kShareValues, [&](std::size_t begin, std::size_t end, std::size_t) {
     kernel(gate + begin, up + begin, end - begin);

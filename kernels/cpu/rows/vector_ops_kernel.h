@@ -120,6 +120,12 @@ struct VectorOps {
     });
   }
 
+  static void glu_relu(float* gate, const float* up, std::size_t n) {
+    map(gate, up, n, gate, [](Float g, Float u) SATCHEL_INLINE_LAMBDA {
+      return V::mul(V::max(V::zero_float(), g), u);  // in this order a NaN stays
+    });
+  }
+
   static void scale(float* x, float factor, std::size_t n) {
     const Float by = V::broadcast_float(factor);
     map(x, x, n, x, [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return V::mul(a, by); });
@@ -204,6 +210,7 @@ constexpr VectorOpsTable kVectorOpsTable = {
     .glu_gelu = VectorOps<V>::glu_gelu,
     .glu_clamped = VectorOps<V>::glu_clamped,
     .glu_sigmoid = VectorOps<V>::glu_sigmoid,
+    .glu_relu = VectorOps<V>::glu_relu,
     .add = VectorOps<V>::add,
     .scale = VectorOps<V>::scale,
     .soft_cap = VectorOps<V>::soft_cap,

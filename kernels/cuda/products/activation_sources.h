@@ -90,7 +90,8 @@ cudaError_t with_source(const Activations& from, const Call& call) {
   if (from.activation == Activation::silu) return call(SourceType<Glu<Activation::silu>>());
   if (from.activation == Activation::clamped_silu)
     return call(SourceType<Glu<Activation::clamped_silu>>());
-  if (from.activation == Activation::sigmoid) return cudaErrorInvalidValue;
+  if (from.activation == Activation::sigmoid || from.activation == Activation::relu)
+    return cudaErrorInvalidValue;
   return call(SourceType<Glu<Activation::gelu_tanh>>());
 }
 

@@ -36,6 +36,7 @@ __device__ __forceinline__ float gated(float x, float u) {
            ((at_most < -kClampedMost ? -kClampedMost : at_most) + 1.0f);
   }
   if (kActivation == Activation::sigmoid) return u / (1.0f + expf(-x));
+  if (kActivation == Activation::relu) return (x < 0.0f ? 0.0f : x) * u;
   return x / (1.0f + expf(-2.0f * kRootOf2OverPi * (x + 0.044715f * x * x * x))) * u;
 }
 

@@ -91,6 +91,8 @@ cudaError_t glu(Queue& queue, Activation activation, float* gate, const float* u
     return change(queue, gate, n_values, Gate<Activation::clamped_silu>{up});
   if (activation == Activation::sigmoid)
     return change(queue, gate, n_values, Gate<Activation::sigmoid>{up});
+  if (activation == Activation::relu)
+    return change(queue, gate, n_values, Gate<Activation::relu>{up});
   return change(queue, gate, n_values, Gate<Activation::gelu_tanh>{up});
 }
 

@@ -84,6 +84,15 @@ class EveryMixture : public test::OnEveryBackend {
     router_gain_ = random_values(kWidth, 78);
     factors_ = {0.5f, 2.0f, -1.0f, 1.5f, 0.25f};
   }
+  // As LFM2 and Nemotron 3 have them; the latter's have no gate.
+  void weigh_by_sigmoid() {
+    weighting_ = Backend::Weighting::sigmoid;
+    choice_biases_ = {0.5f, -0.25f, 0.25f, 0, -1};
+  }
+  void take_gates() {
+    activation_ = Activation::relu;
+    for (Backend::Expert& expert : experts_) expert.gate = nullptr;
+  }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
     EXPECT_TRUE(feed(x, n).ok());
     return x;
@@ -93,6 +102,7 @@ class EveryMixture : public test::OnEveryBackend {
     std::vector<float> normed(n_rows * kWidth), taken(n_rows * kWidth), gate(n_rows * kInner),
         up(n_rows * kInner), routed(n_rows * kExperts);
     std::vector<Backend::Ranked> chosen(n_rows * kUsed);
+    std::vector<float> scores(n_rows * kExperts);
     const bool is_apart = !router_gain_.empty();
     std::vector<float> read = x;
     if (is_apart) std::ranges::fill(x, std::numeric_limits<float>::quiet_NaN());  // written whole
@@ -102,6 +112,8 @@ class EveryMixture : public test::OnEveryBackend {
                           .router_bias = router_bias_.empty() ? nullptr : router_bias_.data(),
                           .experts = experts_,
                           .expert_factors = factors_,
+                          .weighting = weighting_,
+                          .choice_biases = choice_biases_,
                           .n_used = kUsed,
                           .factor = 0.5f,
                           .sum = is_apart ? x.data() : nullptr,
@@ -112,7 +124,8 @@ class EveryMixture : public test::OnEveryBackend {
                           .gate_out = gate.data(),
                           .up_out = up.data(),
                           .routed = routed.data(),
-                          .chosen = chosen},
+                          .chosen = chosen,
+                          .scores = scores},
                          is_apart ? read.data() : x.data(), n);
   }
   // x, unless the sum is elsewhere, + 0.5 · Σ weight · down(activation(gate n, up n)) of one token,
@@ -124,20 +137,28 @@ class EveryMixture : public test::OnEveryBackend {
     EXPECT_TRUE(backend().rms_norm(x, router_gain, 1, kWidth, 1e-5f, n.data()).ok());
     multiply(router_, n, router_bias_.data(), routed);
     EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
+    const bool by_sigmoid = weighting_ == Backend::Weighting::sigmoid;
+    const auto weight_of = [&](std::size_t expert) {
+      const double e = std::exp(double{routed[expert]});
+      return by_sigmoid ? e / (1 + e) : e;
+    };
+    const auto rank_of = [&](std::size_t expert) {
+      return weight_of(expert) + (by_sigmoid ? double{choice_biases_[expert]} : 0);
+    };
     std::vector<std::size_t> order = {0, 1, 2, 3, 4};
     std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return routed[a] > routed[b]; });
+              [&](std::size_t a, std::size_t b) { return rank_of(a) > rank_of(b); });
     double sum = 0;
-    for (std::size_t i = 0; i < kUsed; ++i) sum += std::exp(double{routed[order[i]]});
+    for (std::size_t i = 0; i < kUsed; ++i) sum += weight_of(order[i]);
     for (std::size_t i = 0; i < kUsed; ++i) {
       const Backend::Expert& expert = experts_[order[i]];
       std::vector<float> gate(kInner), up(kInner), down(kWidth);
-      multiply(expert.gate, n, expert.gate_bias, gate);
+      multiply(expert.gate == nullptr ? expert.up : expert.gate, n, expert.gate_bias, gate);
       multiply(expert.up, n, expert.up_bias, up);
       EXPECT_TRUE(backend().glu(activation_, gate.data(), up.data(), kInner).ok());
       multiply(expert.down, gate, expert.down_bias, down);
       const double factor = factors_.empty() ? 1 : double{factors_[order[i]]};
-      const double weight = factor * std::exp(double{routed[order[i]]}) / sum;
+      const double weight = factor * weight_of(order[i]) / sum;
       for (std::size_t c = 0; c < kWidth; ++c)
         out[c] += static_cast<float>(0.5 * weight * double{down[c]});
     }
@@ -169,7 +190,8 @@ class EveryMixture : public test::OnEveryBackend {
   std::vector<std::unique_ptr<Weight>> weights_;
   const Weight* router_ = nullptr;
   std::vector<Backend::Expert> experts_;
-  std::vector<float> router_bias_, router_gain_, factors_;
+  std::vector<float> router_bias_, router_gain_, factors_, choice_biases_;
+  Backend::Weighting weighting_ = Backend::Weighting::softmax;
   std::vector<std::vector<float>> biases_;
   Activation activation_ = Activation::silu;
 };
@@ -191,6 +213,21 @@ TEST_P(EveryMixture, may_norm_apart_for_the_router_weigh_experts_and_put_the_sum
   set_apart();
   expect_plain(7, 1e-3f);
   expect_plain(20, 1e-3f);
+}
+
+TEST_P(EveryMixture, may_choose_by_sigmoids_and_biases_and_weigh_by_sigmoids_alone) {
+  make_experts();
+  weigh_by_sigmoid();
+  expect_plain(7, 1e-3f);
+  expect_plain(20, 1e-3f);
+}
+
+TEST_P(EveryMixture, may_have_experts_without_a_gate_whose_relu_is_squared) {
+  make_experts();
+  weigh_by_sigmoid();
+  take_gates();
+  expect_plain(7, 1e-3f);
+  expect_plain(20, 5e-3f);
 }
 
 TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
@@ -217,6 +254,10 @@ TEST_P(EveryMixture, a_router_that_gives_no_number_is_an_error_of_its_own) {
   EXPECT_EQ(outcome.error().kind, ErrorKind::internal);
   EXPECT_EQ(outcome.error().code, "LOGITS_NAN");
   EXPECT_TRUE(outcome.error().message.starts_with("A layer's expert router produced NaN"));
+  weigh_by_sigmoid();
+  const auto by_sigmoid = feed(x, 3);
+  ASSERT_FALSE(by_sigmoid.ok());
+  EXPECT_EQ(by_sigmoid.error().message, outcome.error().message);
 }
 
 TEST_P(EveryMixture, a_bias_is_added_to_the_product) {

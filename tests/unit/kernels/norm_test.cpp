@@ -57,7 +57,8 @@ TEST_P(EveryNorm, rows_are_gated_by_one_number_each) {
 }
 
 constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh,
-                                       Activation::clamped_silu, Activation::sigmoid};
+                                       Activation::clamped_silu, Activation::sigmoid,
+                                       Activation::relu};
 
 TEST_P(EveryNorm, gated_units_are_the_references_over_the_whole_range) {
   for (const Activation activation : kActivations)
@@ -89,6 +90,16 @@ TEST_P(EveryNorm, gated_units_pass_a_nan_on) {
     ASSERT_TRUE(backend().glu(activation, gate.data(), up.data(), 20).ok());
     for (std::size_t i = 0; i < 20; ++i)
       EXPECT_EQ(std::isnan(gate[i]), i == 2 || i == 17) << "value " << i;
+  }
+}
+
+TEST_P(EveryNorm, a_relu_gated_by_itself_is_squared) {
+  for (const std::size_t n : {1u, 17u, 40u}) {
+    auto x = random_values(n, n);
+    const auto before = x;
+    ASSERT_TRUE(backend().glu(Activation::relu, x.data(), x.data(), n).ok());
+    for (std::size_t i = 0; i < n; ++i)
+      EXPECT_EQ(x[i], before[i] < 0 ? 0.0f : before[i] * before[i]) << i;
   }
 }
 
