@@ -155,6 +155,9 @@ bool trims_content(std::string_view jinja) {
                      [&](std::string_view sign) { return has(jinja, sign); });
 }
 
+// Granite 4's templates put the default text into a variable; later ones have none.
+constexpr std::string_view kGranite4Default = "g4_default_system_message = '";
+
 DefaultSystem default_system_text(std::string_view jinja, const TurnFormat& format) {
   if (format.name == "smollm3") return smollm3_default(jinja);
   if (format.name == "granite" && has(jinja, "You are Granite, developed by IBM.") &&
@@ -162,6 +165,10 @@ DefaultSystem default_system_text(std::string_view jinja, const TurnFormat& form
     const std::string text =
         "Knowledge Cutoff Date: April 2024.\nYou are Granite, developed by IBM. You are a helpful "
         "AI assistant.";
+    return {text, text};
+  }
+  if (format.name == "granite" && has(jinja, kGranite4Default)) {
+    const std::string text = literal_between(jinja, kGranite4Default, "'");
     return {text, text};
   }
   if (format.system_in_first_turn || format.system_before.empty()) return {};

@@ -154,6 +154,7 @@ QWEN35 = (  # without tools and images
     "    {{- '<|im_start|>assistant\\n' }}\n    {%- if enable_thinking is defined and enable_thinking is false %}\n"
     "        {{- '<think>\\n\\n</think>\\n\\n' }}\n    {%- else %}\n        {{- '<think>\\n' }}\n    {%- endif %}\n{%- endif %}")
 GRANITE_DEFAULT = "Knowledge Cutoff Date: April 2024.\nYou are Granite, developed by IBM. You are a helpful AI assistant."
+GRANITE_4_DEFAULT = "You are a helpful assistant. Please ensure responses are professional, accurate, and safe."
 
 TEMPLATES += [  # tools left out
     {"name": "chatml",  # Qwen2
@@ -190,6 +191,17 @@ TEMPLATES += [  # tools left out
               "{%- endif %}\n{{- '<|start_of_role|>system<|end_of_role|>' + system_message + '<|end_of_text|>\\n' }}\n{%- for message in loop_messages %}\n"
               "    {{- '<|start_of_role|>' + message['role'] + '<|end_of_role|>' + message['content'] + '<|end_of_text|>\\n' }}\n{%- endfor %}\n"
               "{%- if add_generation_prompt %}\n    {{- '<|start_of_role|>assistant<|end_of_role|>' }}\n{%- endif %}\n"},
+    {"name": "granite", "default_system": GRANITE_4_DEFAULT,  # 4.0, without documents
+     "jinja": "{%- set g4_default_system_message = 'You are a helpful assistant. Please ensure responses are professional, accurate, and "
+              "safe.' %}\n{%- set ns = namespace(default_system_message=g4_default_system_message, system_message='') %}\n"
+              "{%- if messages[0].role == 'system' %}\n    {%- set ns.system_message = messages[0].content %}\n{%- endif %}\n"
+              "{%- if ns.system_message %}\n    {{- '<|start_of_role|>system<|end_of_role|>' + ns.system_message + '<|end_of_text|>\\n' }}\n"
+              "{%- else %}\n    {{- '<|start_of_role|>system<|end_of_role|>' + ns.default_system_message + '<|end_of_text|>\\n' }}\n"
+              "{%- endif %}\n{%- for message in messages %}\n    {%- if (message.role == 'user') or (message.role == 'system' and not "
+              "loop.first) %}\n        {{- '<|start_of_role|>' + message.role + '<|end_of_role|>' + message.content + '<|end_of_text|>\\n' }}\n"
+              "    {%- elif message.role == 'assistant' %}\n        {{- '<|start_of_role|>' + message.role + '<|end_of_role|>' + "
+              "message.content }}\n        {{- '<|end_of_text|>\\n' }}\n    {%- endif %}\n{%- endfor %}\n{%- if add_generation_prompt %}\n"
+              "    {{- '<|start_of_role|>assistant<|end_of_role|>' }}\n{%- endif %}\n"},
     {"name": "mistral-v7",  # Large 2411
      "jinja": MISTRAL_7 + "{%- if system_message is defined %}{{- \"[SYSTEM_PROMPT] \" + system_message + \"[/SYSTEM_PROMPT]\" }}{%- endif %}"
               "{%- for message in loop_messages %}{%- if message['role'] == 'user' %}{{- \"[INST] \" + message[\"content\"] + \"[/INST]\" }}{%- else %}"
