@@ -1,5 +1,7 @@
 #include "runtime/model/block_graph.h"
 
+#include <algorithm>
+
 namespace satchel::runtime {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr const char* kDraftTensors[] = {"attn_norm.weight",
                                          "ffn_up.weight",
                                          "ffn_down.weight",
                                          "ffn_gate_inp.weight",
+                                         "exp_probs_b.bias",
                                          "ffn_gate_exps.weight",
                                          "ffn_up_exps.weight",
                                          "ffn_down_exps.weight",
@@ -41,6 +44,7 @@ BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
     layers_.push_back({.attention = AttentionPart(backend_, config_, style_, i),
                        .convolution = ShortConvPart(backend_, config_, style_, i),
                        .delta = GatedDeltaPart(backend_, config_, style_, i),
+                       .mamba = Mamba2Part(backend_, config_, style_, i),
                        .feed_forward = FeedForwardPart(backend_, config_, style_, i),
                        .per_layer = PerLayerPart(backend_, config_, style_, i)});
 }
@@ -53,6 +57,8 @@ std::vector<TensorSpec> BlockGraph::tensors() {
     Layer& layer = layers_[i];
     if (config_.layers[i].delta.is_there())
       layer.delta.spec(specs);
+    else if (config_.layers[i].mamba.is_there())
+      layer.mamba.spec(specs);
     else if (config_.layers[i].is_recurrent())
       layer.convolution.spec(specs);
     else
@@ -66,10 +72,12 @@ std::vector<TensorSpec> BlockGraph::tensors() {
 
 // They are known and passed over.
 void BlockGraph::spec_of_draft_layers(std::vector<TensorSpec>& specs) const {
+  const LayerConfig& last = config_.layers.back();
+  const std::size_t first = std::max(last.block, last.ffn_block) + 1;
   for (std::size_t i = 0; i < config_.n_draft_layers; ++i)
     for (const char* name : kDraftTensors)
       specs.push_back(
-          {.name = "blk." + std::to_string(layers_.size() + i) + "." + name, .is_optional = true});
+          {.name = "blk." + std::to_string(first + i) + "." + name, .is_optional = true});
 }
 
 Result<void> BlockGraph::project(const LayerStep& step, Project what, const float* x) {
@@ -84,13 +92,15 @@ Result<void> BlockGraph::finish(const LayerStep& step, float* x) {
 Result<void> BlockGraph::recur(const LayerStep& step,
                                std::span<const kernels::StateSequence> sequences, float* x) {
   const Layer& parts = layers_[step.layer];
-  SATCHEL_TRY(layer(step).delta.is_there() ? parts.delta.add(step, sequences, x)
-                                           : parts.convolution.add(step, sequences, x));
+  const LayerConfig& of = layer(step);
+  SATCHEL_TRY(of.delta.is_there()   ? parts.delta.add(step, sequences, x)
+              : of.mamba.is_there() ? parts.mamba.add(step, sequences, x)
+                                    : parts.convolution.add(step, sequences, x));
   return finish_layer(step, x);
 }
 
 Result<void> BlockGraph::finish_layer(const LayerStep& step, float* x) {
-  SATCHEL_TRY(layers_[step.layer].feed_forward.add(step, x, chosen_));
+  SATCHEL_TRY(layers_[step.layer].feed_forward.add(step, x, choice_));
   if (config_.per_layer_width != 0)
     SATCHEL_TRY(layers_[step.layer].per_layer.add(step, embedding(), per_layer_tables_, rows_, x));
   const float scale = layer(step).output_scale;

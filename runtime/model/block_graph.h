@@ -1,7 +1,7 @@
-// BlockGraph: the graph of all architectures whose layers are attention, a gated short convolution
-// or Gated DeltaNet, then a gated feed-forward or experts, each with a way around it; a third part
-// gives layers something of each token anew (Gemma 4). What differs between them is a BlockStyle,
-// and numbers in ModelConfig.
+// BlockGraph: the graph of all architectures whose layers are attention, a gated short convolution,
+// Gated DeltaNet or Mamba-2, then a feed-forward or experts, each with a way around it; a third
+// part gives layers something of each token anew (Gemma 4). What differs between them is a
+// BlockStyle, and numbers in ModelConfig.
 #pragma once
 
 #include <vector>
@@ -10,6 +10,7 @@
 #include "runtime/model/parts/attention_part.h"
 #include "runtime/model/parts/feed_forward_part.h"
 #include "runtime/model/parts/gated_delta_part.h"
+#include "runtime/model/parts/mamba2_part.h"
 #include "runtime/model/parts/per_layer_part.h"
 #include "runtime/model/parts/short_conv_part.h"
 
@@ -32,13 +33,14 @@ class BlockGraph final : public Graph {
 
  private:
   void spec_of_draft_layers(std::vector<TensorSpec>& specs) const;
-  // Behind attention, convolution or Gated DeltaNet.
+  // Behind attention or what stands in its place.
   Result<void> finish_layer(const LayerStep& step, float* x);
 
   struct Layer {
     AttentionPart attention;    // but for recurrent layers
     ShortConvPart convolution;  // of these
-    GatedDeltaPart delta;       // likewise: one of the two
+    GatedDeltaPart delta;       // likewise: one of the three
+    Mamba2Part mamba;           // likewise
     FeedForwardPart feed_forward;
     PerLayerPart per_layer;  // used where the config has a width for it
   };
@@ -46,7 +48,7 @@ class BlockGraph final : public Graph {
   std::vector<Layer> layers_;
   PerLayerTables per_layer_tables_;
   // Lent to one step at a time.
-  std::vector<kernels::Backend::Ranked> chosen_;
+  ExpertChoice choice_;
   std::vector<std::int32_t> rows_;
 };
 

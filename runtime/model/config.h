@@ -29,13 +29,30 @@ struct DeltaConfig {
   std::size_t n_state() const { return n_tail() + n_value_heads * key_dim * value_dim; }
 };
 
+// A layer of Mamba-2, in sizes as kernels::Mamba2Args has them.
+struct MambaConfig {
+  std::size_t n_taps = 0, n_heads = 0, n_groups = 0, head_dim = 0, state_dim = 0;
+
+  bool is_there() const { return n_heads != 0; }
+  std::size_t width() const { return n_heads * head_dim; }
+  std::size_t n_channels() const { return width() + 2 * n_groups * state_dim; }
+  std::size_t n_tail() const { return (n_taps - 1) * n_channels(); }
+  std::size_t n_state() const { return n_tail() + width() * state_dim; }
+};
+
 struct LayerConfig {
   kvcache::LayerShape attention;
-  std::size_t ffn_width = 0;                       // of each expert, where there are experts
-  std::size_t n_experts = 0, n_experts_used = 0;   // 0: none
-  std::size_t ffn_beside = 0;                      // of a feed-forward beside the experts; 0: none
-  std::size_t ffn_shared = 0;                      // of an expert that all tokens use; 0: none
-  std::vector<float> expert_factors = {};          // [n_experts] of what each gives; empty: 1
+  // Which of the file's blocks it is, and which its feed-forward: that may be a block of its own.
+  std::size_t block = 0, ffn_block = 0;
+  // Of each expert, where there are experts; 0: no feed-forward.
+  std::size_t ffn_width = 0;
+  std::size_t n_experts = 0, n_experts_used = 0;  // 0: none
+  std::size_t ffn_beside = 0;                     // of a feed-forward beside the experts; 0: none
+  std::size_t ffn_shared = 0;                     // of an expert that all tokens use; 0: none
+  std::vector<float> expert_factors = {};         // [n_experts] of what each gives; empty: 1
+  kernels::Backend::Weighting expert_weighting = kernels::Backend::Weighting::softmax;
+  std::vector<float> choice_biases = {};           // [n_experts] of who is chosen; empty: 0
+  float expert_scale = 1;                          // of what all that are chosen give
   bool experts_are_fused = false;                  // one tensor holds their gate and up
   bool values_are_keys = false;                    // K = V: both are made of one projection
   float output_scale = 1;                          // of x behind the layer
@@ -45,6 +62,7 @@ struct LayerConfig {
   std::size_t n_state_tail = 0;  // the first of them: rows of its convolution
   std::size_t conv_taps = 0;     // of its gated short convolution over [width]; 0: it has none
   DeltaConfig delta = {};        // or what it has instead
+  MambaConfig mamba = {};        // likewise
   // What attention gives is multiplied by the sigmoid of a projection of as many values.
   bool has_output_gate = false;
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied
@@ -52,6 +70,7 @@ struct LayerConfig {
   // Queries get it, before RoPE: cached keys are rotated and nothing else.
   float rotated_scale = 1;
 
+  bool has_ffn() const { return ffn_width != 0; }
   bool is_recurrent() const { return n_state != 0; }
   bool has_lanes() const { return !reads_lanes_of && !is_recurrent(); }
   std::size_t q_width() const { return attention.n_heads * attention.head_dim; }

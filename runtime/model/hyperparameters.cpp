@@ -1,5 +1,6 @@
 #include "runtime/model/hyperparameters.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace satchel::runtime {
@@ -8,9 +9,9 @@ namespace {
 constexpr std::size_t kLayersMax = 512, kHeadsMax = 1024, kVocabularyMax = 1'000'000;
 constexpr std::size_t kWidthMax = std::size_t{1} << 20;  // chosen: ten times the widest known model
 constexpr std::size_t kContextMax = std::size_t{1}
-                                    << 27;   // chosen: positions stay exact in float64
-constexpr std::size_t kExpertsMax = 1024;    // chosen: twice the most of known models
-constexpr std::uint32_t kSoftmaxGating = 1;  // GGUF's id; 0: not said
+                                    << 27;  // chosen: positions stay exact in float64
+constexpr std::size_t kExpertsMax = 1024;   // chosen: twice the most of known models
+constexpr std::uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;  // GGUF's ids; 0: not said
 
 }  // namespace
 
@@ -81,7 +82,13 @@ Result<ModelConfig> Hyperparameters::sizes_of_hybrid() const {
   return config;
 }
 
-Result<ModelConfig> Hyperparameters::sizes_but_kv_heads() const {
+Result<ModelConfig> Hyperparameters::sizes_of_parts() const {
+  SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads(0));
+  SATCHEL_TRY(read_kv_heads(config, 0));
+  return config;
+}
+
+Result<ModelConfig> Hyperparameters::sizes_but_kv_heads(std::size_t ffn_least) const {
   ModelConfig config;
   config.architecture = architecture_;
   SATCHEL_TRY_ASSIGN(const std::size_t n_layers, count("block_count", kLayersMax));
@@ -91,7 +98,7 @@ Result<ModelConfig> Hyperparameters::sizes_but_kv_heads() const {
   const bool has_width = has("feed_forward_length") || !has("expert_feed_forward_length");
   SATCHEL_TRY_ASSIGN(const std::vector<std::size_t> ffn_widths,
                      counts(has_width ? "feed_forward_length" : "expert_feed_forward_length",
-                            kWidthMax, n_layers));
+                            kWidthMax, n_layers, {}, ffn_least));
   SATCHEL_TRY_ASSIGN(config.context, count("context_length", kContextMax));
   SATCHEL_TRY(read_heads(layer, config.width));
   SATCHEL_TRY_ASSIGN(config.norm_epsilon, number_above(0, "attention.layer_norm_rms_epsilon"));
@@ -99,7 +106,10 @@ Result<ModelConfig> Hyperparameters::sizes_but_kv_heads() const {
     return unfit("attention.layer_norm_rms_epsilon", "must be above 0 and at most 1.");
   SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary(config.width));
   config.layers.assign(n_layers, layer);
-  for (std::size_t i = 0; i < n_layers; ++i) config.layers[i].ffn_width = ffn_widths[i];
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    config.layers[i].ffn_width = ffn_widths[i];
+    config.layers[i].block = config.layers[i].ffn_block = i;
+  }
   return config;
 }
 
@@ -157,26 +167,42 @@ Result<std::size_t> Hyperparameters::window(const ModelConfig& config) const {
   return n >= config.context ? 0 : n;
 }
 
-Result<void> Hyperparameters::read_experts(ModelConfig& config) const {
+Result<void> Hyperparameters::read_experts(ModelConfig& config,
+                                           kernels::Backend::Weighting weighting) const {
   SATCHEL_TRY_ASSIGN(const std::size_t n_experts, count_or_none("expert_count", kExpertsMax));
   if (n_experts == 0) return {};
   SATCHEL_TRY_ASSIGN(const std::size_t n_used, count("expert_used_count", n_experts));
+  std::size_t usual = 0;
+  for (const LayerConfig& layer : config.layers) usual = std::max(usual, layer.ffn_width);
   SATCHEL_TRY_ASSIGN(const std::size_t ffn_width,
-                     count("expert_feed_forward_length", kWidthMax, config.layers[0].ffn_width));
-  SATCHEL_TRY_ASSIGN(const bool is_normed, file_.get_bool(key("expert_weights_norm"), true));
-  SATCHEL_TRY_ASSIGN(const std::uint32_t gating, file_.get_u32(key("expert_gating_func"), 0));
-  SATCHEL_TRY_ASSIGN(const float factor, file_.get_f32(key("expert_weights_scale"), 0.0f));
-  if (!is_normed || gating > kSoftmaxGating || (factor != 0 && factor != 1))
-    return Error{
-        ErrorKind::unsupported, "MODEL_ARCH",
-        "This model does not weight its experts by a softmax over those that a token uses. "
-        "Other weightings are not supported."};
+                     count("expert_feed_forward_length", kWidthMax, usual));
+  SATCHEL_TRY_ASSIGN(const float scale, expert_scale(weighting));
   for (LayerConfig& layer : config.layers) {
+    if (!layer.has_ffn()) continue;
     layer.n_experts = n_experts;
     layer.n_experts_used = n_used;
     layer.ffn_width = ffn_width;
+    layer.expert_weighting = weighting;
+    layer.expert_scale = scale;
   }
   return {};
+}
+
+// Refuses files that weigh experts otherwise than they are weighed here.
+Result<float> Hyperparameters::expert_scale(kernels::Backend::Weighting weighting) const {
+  const bool by_sigmoid = weighting == kernels::Backend::Weighting::sigmoid;
+  SATCHEL_TRY_ASSIGN(const bool is_normed, file_.get_bool(key("expert_weights_norm"), true));
+  SATCHEL_TRY_ASSIGN(const std::uint32_t gating, file_.get_u32(key("expert_gating_func"), 0));
+  SATCHEL_TRY_ASSIGN(const float given, file_.get_f32(key("expert_weights_scale"), 0.0f));
+  SATCHEL_TRY_ASSIGN(const std::uint32_t n_groups, file_.get_u32(key("expert_group_count"), 0));
+  const bool is_known = gating == 0 || gating == (by_sigmoid ? kSigmoidGating : kSoftmaxGating);
+  const bool is_plain = given == 0 || given == 1;
+  if (is_normed && is_known && n_groups <= 1 && (by_sigmoid ? std::isfinite(given) : is_plain))
+    return given == 0 ? 1.0f : given;
+  return Error{ErrorKind::unsupported, "MODEL_ARCH",
+               std::string("This model does not weight its experts by ") +
+                   (by_sigmoid ? "normalised sigmoids of" : "a softmax over") +
+                   " those that a token uses. Other weightings are not supported."};
 }
 
 Result<std::size_t> Hyperparameters::n_rotated(std::size_t head_dim) const {

@@ -44,16 +44,21 @@ class Hyperparameters {
   Result<ModelConfig> sizes() const;
   // The same of a model that has layers without attention: their n_kv_heads are 0.
   Result<ModelConfig> sizes_of_hybrid() const;
+  // The same where a block of the file has one part only, attention, a feed-forward or another:
+  // n_kv_heads and ffn_width are 0 where it is not this.
+  Result<ModelConfig> sizes_of_parts() const;
   // attention.sliding_window, 0 where there is none or where it is as long as the context.
   Result<std::size_t> window(const ModelConfig& config) const;
-  // Where the file has experts: how many and how wide, of every layer.
-  Result<void> read_experts(ModelConfig& config) const;
+  // Where the file has experts: how many and how wide, of every feed-forward.
+  Result<void> read_experts(ModelConfig& config, kernels::Backend::Weighting weighting =
+                                                     kernels::Backend::Weighting::softmax) const;
   // The dimensions of a head that RoPE rotates.
   Result<std::size_t> n_rotated(std::size_t head_dim) const;
 
  private:
   Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
-  Result<ModelConfig> sizes_but_kv_heads() const;
+  Result<ModelConfig> sizes_but_kv_heads(std::size_t ffn_least = 1) const;
+  Result<float> expert_scale(kernels::Backend::Weighting weighting) const;
   Result<void> read_kv_heads(ModelConfig& config, std::size_t least) const;
   Result<std::size_t> n_vocabulary(std::size_t width) const;
 

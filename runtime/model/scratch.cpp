@@ -22,7 +22,8 @@ std::size_t padded_floats(std::size_t n) {
 // The widest arrays of all layers.
 struct Widths {
   std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
-  std::size_t attention_gate = 0, conv_rows = 0, convolved = 0, delta = 0, delta_heads = 0;
+  std::size_t attention_gate = 0, conv_rows = 0, convolved = 0;
+  std::size_t recurrent = 0, recurrent_heads = 0, delta_heads = 0;
   bool are_beside = false, is_shared = false;  // experts and a feed-forward, one for all tokens
 };
 Widths widest(const ModelConfig& config) {
@@ -38,10 +39,12 @@ Widths widest(const ModelConfig& config) {
     out.experts = std::max(out.experts, layer.n_experts);
     if (layer.has_output_gate) out.attention_gate = std::max(out.attention_gate, layer.q_width());
     const std::size_t conv = layer.conv_taps != 0 ? config.width : 0;
-    out.conv_rows = std::max({out.conv_rows, 3 * conv, layer.delta.n_channels()});
-    out.convolved = std::max({out.convolved, conv, layer.delta.n_channels()});
-    out.delta = std::max(out.delta, layer.delta.value_width());
+    const std::size_t channels = std::max(layer.delta.n_channels(), layer.mamba.n_channels());
+    out.conv_rows = std::max({out.conv_rows, 3 * conv, channels});
+    out.convolved = std::max({out.convolved, conv, channels});
+    out.recurrent = std::max({out.recurrent, layer.delta.value_width(), layer.mamba.width()});
     out.delta_heads = std::max(out.delta_heads, layer.delta.n_value_heads);
+    out.recurrent_heads = std::max({out.recurrent_heads, out.delta_heads, layer.mamba.n_heads});
   }
   return out;
 }
@@ -94,12 +97,12 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
     work.conv_rows = place(n * widths.conv_rows);
     work.convolved = place(n * widths.convolved);
   }
-  if (widths.delta != 0) {
-    work.delta_gate = place(n * widths.delta);
-    work.delta_out = place(n * widths.delta);
-    work.delta_decay = place(n * widths.delta_heads);
-    work.delta_strength = place(n * widths.delta_heads);
+  if (widths.recurrent != 0) {
+    work.recurrent_gate = place(n * widths.recurrent);
+    work.recurrent_out = place(n * widths.recurrent);
+    work.recurrent_step = place(n * widths.recurrent_heads);
   }
+  if (widths.delta_heads != 0) work.delta_strength = place(n * widths.delta_heads);
   end = std::max(end, at);
   at = shared;
   work.logits = place(size.n_logits * config.n_vocabulary);
@@ -120,13 +123,16 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
     const std::size_t seen = window == 0 ? n_visible : std::min(window, n_visible);
     const std::size_t ffn_width = layer.ffn_width * std::max<std::size_t>(1, layer.n_experts_used);
     const DeltaConfig& delta = layer.delta;
+    const MambaConfig& mamba = layer.mamba;
     const std::size_t n_queries = layer.q_width() * (layer.has_output_gate ? 2 : 1);
     largest = std::max(
         {largest, config.width * (3 * ffn_width + layer.n_experts),
          config.width * 3 * std::max(layer.ffn_beside, layer.ffn_shared),
          config.width * (n_queries + 2 * layer.kv_width()),
          config.width * (delta.n_channels() + delta.value_width() + 2 * delta.n_value_heads),
-         3 * delta.value_width() * delta.key_dim, 2 * seen * layer.q_width(),
+         3 * delta.value_width() * delta.key_dim,
+         config.width * (mamba.n_channels() + mamba.width() + mamba.n_heads),
+         2 * mamba.width() * mamba.state_dim, 2 * seen * layer.q_width(),
          layer.conv_taps == 0 ? 0 : 3 * config.width * config.width});
   }
   return largest;

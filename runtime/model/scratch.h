@@ -37,11 +37,12 @@ struct Workspace {
         *per_layer_gate = nullptr;  // [chunk, per_layer_width]
   // Where a layer is a gated short convolution, over q … too: its three rows of each token, and
   // what it makes of them: [chunk, 3 · width], [chunk, width].
-  // Where it is Gated DeltaNet: rows of n_channels() and what its convolution makes of them, the
-  // gate and what the layer gives [chunk, value_width()], two numbers of each value head.
+  // Where it is Gated DeltaNet or Mamba-2: rows of n_channels() and what its convolution makes of
+  // them, the gate and what the layer gives [chunk, value_width() or width()], and a number of each
+  // head, with Gated DeltaNet two.
   float *conv_rows = nullptr, *convolved = nullptr;
-  float *delta_gate = nullptr, *delta_out = nullptr;
-  float *delta_decay = nullptr, *delta_strength = nullptr;
+  float *recurrent_gate = nullptr, *recurrent_out = nullptr;
+  float *recurrent_step = nullptr, *delta_strength = nullptr;
   float* logits = nullptr;    // [n_logits, n_vocabulary], over q … routed
   float* rotation = nullptr;  // [chunk, n_rotated / 2, 2] of the layer in work
   // q and k before RoPE, where the cache wants them.

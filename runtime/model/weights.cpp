@@ -16,6 +16,13 @@ std::size_t vector_bytes(const TensorSpec& spec) {
   return spec.vector == nullptr ? 0 : spec.n_out * spec.n_in * sizeof(float);
 }
 
+// Without those behind of length 1, which say nothing.
+std::size_t dims_of(const GgufTensor& tensor) {
+  std::size_t n = tensor.n_dims;
+  while (n > 1 && tensor.dims[n - 1] == 1) --n;
+  return n;
+}
+
 // Vectors are flat; what is cut into parts may stack them along one more dimension (experts).
 std::size_t dims_most(const TensorSpec& spec) {
   const std::size_t of_one = spec.vector != nullptr && spec.n_out == 1 ? 1 : 2;
@@ -80,7 +87,7 @@ class Loader {
       return static_cast<const GgufTensor*>(nullptr);
     SATCHEL_TRY_ASSIGN(found, file_.require_tensor(spec.name));
     const bool is_whole = kernels::row_bytes(*found->type, spec.n_in).has_value();
-    if (found->n_dims <= dims_most(spec) && is_whole &&
+    if (dims_of(*found) <= dims_most(spec) && is_whole &&
         found->row_length() == spec.n_in * spec.rows_of_row &&
         found->n_rows() * spec.rows_of_row == spec.n_rows_in_all())
       return found;

@@ -49,6 +49,8 @@ class Row:
     extra: Callable = lambda out: None  # metadata of its own
     other_until: int = N_TOKENS  # positions that llama.cpp computes alike
     gains: float = 1  # what gains of queries and keys are around
+    mamba_groups: int = 1
+    ffns: list = None  # the widths in the file, block by block
     greedy_seed: int = 0  # of a prompt that GREEDY tokens go on, none of them nearly another; 0: none
 
 
@@ -142,6 +144,79 @@ def delta_moe(out: gguf.GGUFWriter) -> None:
     out.add_expert_shared_feed_forward_length(64)
 
 
+# Mamba-2: heads, values of each, values of a state for each of those. The convolution sees four tokens.
+MAMBA_HEADS, MAMBA_DIM, MAMBA_STATE = 4, 32, 16
+GRANITE_HEADS = [0, 1, 0, 0, 1, 0]  # of keys and values; 0: Mamba-2
+MIXER_KINDS = ("linear_attention", "full_attention")
+
+
+def mamba(groups: int) -> dict:
+    return {"mamba_n_heads": MAMBA_HEADS, "mamba_d_head": MAMBA_DIM, "mamba_d_state": MAMBA_STATE,
+            "mamba_n_groups": groups, "mamba_expand": 2}
+
+
+def mamba_sizes(out: gguf.GGUFWriter, groups: int) -> None:
+    out.add_ssm_conv_kernel(4)
+    out.add_ssm_state_size(MAMBA_STATE)
+    out.add_ssm_group_count(groups)
+    out.add_ssm_inner_size(MAMBA_HEADS * MAMBA_DIM)
+    out.add_ssm_time_step_rank(MAMBA_HEADS)
+
+
+MAMBA_NAMES = {"in_proj": "ssm_in.weight", "conv1d": "ssm_conv1d.weight", "conv1d.bias": "ssm_conv1d.bias",
+               "A_log": "ssm_a", "D": "ssm_d", "dt_bias": "ssm_dt.bias", "norm": "ssm_norm.weight",
+               "out_proj": "ssm_out.weight"}
+
+
+def mamba_tensors(row, at: str, rest: str, values: np.ndarray):
+    name = MAMBA_NAMES[rest.removesuffix(".weight")]
+    if name == "ssm_a":
+        values = -np.exp(values)
+    if name in ("ssm_a", "ssm_d"):
+        values = values[:, None]
+    if name == "ssm_norm.weight":
+        values = values.reshape(row.mamba_groups, -1)
+    if name == "ssm_conv1d.weight":
+        values = values.squeeze(1)
+    return [(at + name, values)]
+
+
+NEMOTRON = {"ssm_state_size": MAMBA_STATE, "mamba_num_heads": MAMBA_HEADS, "mamba_head_dim": MAMBA_DIM, "n_groups": 2,
+            "layer_norm_epsilon": EPSILON, "pad_token_id": None}
+NEMOTRON_BLOCKS = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+
+
+def nemotron(pattern: str, more: dict, ffn: int, extra: Callable, seed: int) -> "Row":
+    """A block of each letter of the pattern."""
+    return Row("NemotronH", "nemotron_h_moe" if "E" in pattern else "nemotron_h",
+               NEMOTRON | {"layers_block_type": [NEMOTRON_BLOCKS[kind] for kind in pattern]} | more,
+               layers=len(pattern), heads=(2, [int(kind == "*") for kind in pattern]), ffn=ffn, mamba_groups=2,
+               ffns=[ffn if kind in "-E" else 0 for kind in pattern], extra=extra, greedy_seed=seed)
+
+
+def nemotron_h(out: gguf.GGUFWriter) -> None:
+    mamba_sizes(out, 2)
+    out.add_rope_scaling_finetuned(False)
+    out.add_layer_norm_eps(EPSILON)
+
+
+def nemotron_h_moe(out: gguf.GGUFWriter) -> None:
+    nemotron_h(out)
+    experts(out, 5, 2, 32)
+    out.add_expert_shared_feed_forward_length(64)
+    out.add_expert_shared_count(1)
+    out.add_expert_weights_norm(True)
+    out.add_expert_weights_scale(2.5)
+    out.add_expert_group_count(1)
+
+
+def lfm2_moe(out: gguf.GGUFWriter) -> None:
+    out.add_shortconv_l_cache(3)
+    experts(out, 5, 2, 32)
+    out.add_leading_dense_block_count(1)
+    out.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+
+
 def tiled(values: np.ndarray, axis: int, dim: int) -> np.ndarray:
     """Value heads, of dim values each, from key head by key head to tile by tile."""
     apart = (DELTA_KEYS, DELTA_VALUES // DELTA_KEYS, dim)
@@ -175,16 +250,35 @@ def delta_tensors(row, at: str, rest: str, values: np.ndarray):
     return [(at + name, values)]
 
 
-def granite(out: gguf.GGUFWriter) -> None:
+def granite(out: gguf.GGUFWriter, embeddings: float = 3.0, residuals: float = 0.4) -> None:
     out.add_attention_scale(0.3)
-    out.add_embedding_scale(3.0)
-    out.add_residual_scale(0.4)
+    out.add_embedding_scale(embeddings)
+    out.add_residual_scale(residuals)
     out.add_logit_scale(0.5)
 
 
 def granite_moe(out: gguf.GGUFWriter) -> None:
     granite(out)
     experts(out, 4, 2, 32)
+
+
+# What all experts' width is, stands in feed_forward_length.
+def granite_hybrid(out: gguf.GGUFWriter) -> None:
+    granite(out, embeddings=0.5, residuals=0.7)
+    mamba_sizes(out, 1)
+    out.add_rope_scaling_finetuned(False)
+    out.add_expert_count(4)
+    out.add_expert_used_count(2)
+    out.add_expert_shared_feed_forward_length(64)
+
+
+def granite_hybrid_dense(out: gguf.GGUFWriter) -> None:
+    granite(out)
+    mamba_sizes(out, 2)
+    out.add_rope_scaling_finetuned(True)
+    out.add_expert_count(0)
+    out.add_expert_used_count(0)
+    out.add_expert_shared_feed_forward_length(64)
 
 
 def phi3(out: gguf.GGUFWriter) -> None:
@@ -279,12 +373,38 @@ TABLE = {
     "granite": Row("Granite", "granite", GRANITE, **ONE_LANE, permuted=True, extra=granite),
     "granitemoe": Row("GraniteMoe", "granitemoe", GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
                       **ONE_LANE, ffn=32, permuted=True, extra=granite_moe),
+    # Layers 1 and 4 are attention without RoPE, the others Mamba-2.
+    "granitehybrid": Row("GraniteMoeHybrid", "granitehybrid",
+                         GRANITE | mamba(1) |
+                         {"embedding_multiplier": 0.5, "residual_multiplier": 0.7, "num_local_experts": 4,
+                          "num_experts_per_tok": 2, "shared_intermediate_size": 64,
+                          "layer_types": [MIXER_KINDS[n > 0] for n in GRANITE_HEADS]},
+                         layers=len(GRANITE_HEADS), heads=(2, GRANITE_HEADS), ffn=32, permuted=True,
+                         extra=granite_hybrid, greedy_seed=16),
+    # Layer 1 is attention.
+    "granitehybrid_dense": Row("GraniteMoeHybrid", "granitehybrid",
+                               GRANITE | mamba(2) |
+                               {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 64,
+                                "position_embedding_type": "rope",
+                                "layer_types": [MIXER_KINDS[n > 0] for n in GRANITE_HEADS[:3]]},
+                               layers=3, heads=(2, GRANITE_HEADS[:3]), permuted=True, mamba_groups=2,
+                               extra=granite_hybrid_dense),
     # Layers 1 and 4 are attention, the others gated short convolutions over three tokens.
     "lfm2": Row("Lfm2", "lfm2",
                 {"norm_eps": EPSILON, "block_auto_adjust_ff_dim": False, "conv_L_cache": 3,
                  "layer_types": [LFM2_KINDS[n > 0] for n in LFM2_HEADS]} | rope("default", 1_000_000.0),
                 layers=len(LFM2_HEADS), heads=(2, LFM2_HEADS), ffn=32, base=1_000_000.0, gains=0.5,
                 extra=lambda out: out.add_shortconv_l_cache(3), greedy_seed=20),
+    # Layer 1 is attention, and layer 0 has no experts.
+    "lfm2moe": Row("Lfm2Moe", "lfm2moe",
+                   {"norm_eps": EPSILON, "conv_L_cache": 3, "num_dense_layers": 1, "num_experts": 5,
+                    "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+                    "layer_types": [LFM2_KINDS[n > 0] for n in LFM2_HEADS[:4]]} | rope("default", 1_000_000.0),
+                   layers=4, heads=(2, LFM2_HEADS[:4]), base=1_000_000.0, gains=0.5, extra=lfm2_moe, greedy_seed=2),
+    "nemotron_h": nemotron("M-M*-M", {}, 64, nemotron_h, 6),
+    "nemotron_h_moe": nemotron("ME*EM", {"n_routed_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+                                         "moe_shared_expert_intermediate_size": 64, "routed_scaling_factor": 2.5},
+                               32, nemotron_h_moe, 2),
     # Layers 2 and 5 are attention, the others Gated DeltaNet.
     "qwen35": Row("Qwen3_5", "qwen35", DELTA | MROPE | {"layer_types": DELTA["layer_types"] * 2},
                   **HYBRID | dict(layers=6), extra=qwen35, greedy_seed=25),
@@ -311,8 +431,14 @@ NAMES = {  # of a layer: transformers -> GGUF
     "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm", "feed_forward.w1": "ffn_gate",
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "feed_forward.gate": "ffn_gate_inp", "feed_forward.experts.down_proj": "ffn_down_exps",
+    "mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
+    "mixer.gate": "ffn_gate_inp", "mixer.experts.up_proj": "ffn_up_exps", "mixer.experts.down_proj": "ffn_down_exps",
+    "mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp",
+    "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down", "norm": "attn_norm",
     "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up", "ffn_norm": "ffn_norm"}
 ENDS = {"model.embedding_norm.weight": "token_embd_norm.weight", "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
+        "model.embeddings.weight": "token_embd.weight", "model.norm_f.weight": "output_norm.weight",
         "lm_head.weight": "output.weight", "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
         "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
         "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight"}
@@ -324,8 +450,8 @@ def tiny(row: Row):
     given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
                  num_attention_heads=row.heads[0], num_key_value_heads=np.max(row.heads[1]).item(), head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
-                 tie_word_embeddings=(row.gain == 1 and row.arch != "qwen3next") or row.arch in ("smollm3", "gemma4", "lfm2")) | rope("default") | row.config
-    if row.model in ("Phi3", "Granite", "GraniteMoe"):
+                 tie_word_embeddings=(row.gain == 1 and row.arch != "qwen3next") or row.arch in ("smollm3", "gemma4", "lfm2", "lfm2moe", "granitehybrid")) | rope("default") | row.config
+    if row.model in ("Phi3", "Granite", "GraniteMoe", "GraniteMoeHybrid"):
         del given["head_dim"]
     made = config(**given)
     made._attn_implementation = "eager"
@@ -334,11 +460,12 @@ def tiny(row: Row):
 
 def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
     """The type that the file keeps a tensor in."""
-    if values.ndim == 1 or "ffn_gate_inp" in name or "shortconv.conv" in name or "ssm_conv1d" in name or name.endswith(".bias"):
+    if values.ndim == 1 or "ffn_gate_inp" in name or "shortconv.conv" in name or name.endswith(
+            (".bias", "ssm_conv1d.weight", "ssm_a", "ssm_d", "ssm_norm.weight")):
         return F32
     if row.arch == "gpt-oss" and "_exps" in name:
         return MXFP4
-    if "ssm_out" in name:  # its columns move by heads, which are less than a block
+    if "ssm_out" in name and "linear_num_key_heads" in row.config:  # its columns move by heads, less than a block
         return F16
     return F16 if "attn_output" in name and row.layers == 2 else Q8_0
 
@@ -362,27 +489,40 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     if rest.startswith("linear_attn."):
         rest = rest.removeprefix("linear_attn.").removesuffix(".weight")
         return delta_tensors(row, f"blk.{layer}.", rest, values)
+    if rest.endswith(("expert_bias", "e_score_correction_bias")):
+        return [(f"blk.{layer}.exp_probs_b.bias", values)]
+    part, _, of_part = rest.partition(".")
+    if part == "mamba" or (part == "mixer" and of_part.removesuffix(".weight") in MAMBA_NAMES):
+        return mamba_tensors(row, f"blk.{layer}.", of_part, values)
     rest, kind = (rest.rsplit(".", 1) if rest.endswith((".weight", ".bias")) else (rest, "weight"))
     at = f"blk.{layer}."
     if rest.endswith("_proj_bias"):
         rest, kind = rest.removesuffix("_bias"), "bias"
-    if rest.endswith("mlp.experts.gate_up_proj") or rest.endswith("block_sparse_moe.experts.gate_up_proj"):
+    if rest.endswith(("mlp.experts.gate_up_proj", "feed_forward.experts.gate_up_proj",
+                      "block_sparse_moe.experts.gate_up_proj")):
         gate, up = (values[:, ::2], values[:, 1::2]) if row.transposed else np.split(values, 2, axis=1)
         return [(f"{at}ffn_gate_exps.{kind}", gate), (f"{at}ffn_up_exps.{kind}", up)]
+    if rest == "shared_mlp.input_linear":
+        of = "_shexp" if row.config["num_local_experts"] else ""
+        gate, up = np.split(values, 2)
+        return [(f"{at}ffn_gate{of}.{kind}", gate), (f"{at}ffn_up{of}.{kind}", up)]
+    if rest == "shared_mlp.output_linear":
+        return [(at + ("ffn_down_shexp" if row.config["num_local_experts"] else "ffn_down") + ".weight", values)]
     if rest == "post_attention_layernorm" and (
             row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss") or "linear_num_key_heads" in row.config):
         return [(at + "post_attention_norm.weight", values)]
     if rest == "conv.conv":
         values = values.squeeze(1)
     if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
-        values = permute(values, row.heads[rest == "self_attn.k_proj"])
+        values = permute(values, np.max(row.heads[rest == "self_attn.k_proj"]))
     return [(f"{at}{NAMES[rest]}.{kind}", values)]
 
 
 def fill(model, row: Row) -> list:
     """Random weights, as the file will give them back; returns the file's tensors."""
     rng, out = np.random.default_rng(20261123), []
-    scalars = [(name, weight) for name, weight in model.named_buffers() if name.endswith("layer_scalar")]
+    scalars = [(name, weight) for name, weight in model.named_buffers()
+               if name.endswith(("layer_scalar", "expert_bias", "e_score_correction_bias"))]
     for name, weight in [*model.named_parameters(), *scalars]:
         if "norm" in name or name.endswith("scale") or name.endswith("layer_scalar"):
             around = row.gains if name.endswith(("q_norm.weight", "k_norm.weight")) else 1
@@ -426,7 +566,7 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
     out.add_embedding_length(WIDTH)
     # qwen35moe: transformers' configuration has no such width, so the converter writes none.
     if row.arch != "qwen35moe" and (row.arch != "gemma4" or row.layers == 3):
-        out.add_feed_forward_length(row.ffn)
+        out.add_feed_forward_length(row.ffns or row.ffn)
     out.add_context_length(4096 if row.arch == "gemma4" else CONTEXT)
     out.add_vocab_size(VOCABULARY)
     out.add_head_count(row.heads[0])

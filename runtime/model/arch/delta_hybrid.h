@@ -13,7 +13,7 @@
 
 namespace satchel::runtime {
 
-inline constexpr BlockStyle kDeltaHybridStyle{.ffn_norm_is_post_attention = true,
+inline constexpr BlockStyle kDeltaHybridStyle{.ffn_norm = BlockStyle::FfnNorm::post_attention,
                                               .qk_norm = BlockStyle::QkNorm::of_heads};
 inline constexpr std::size_t kDeltaHeadsMost = 1024;  // chosen: ten times the most of known models
 

@@ -26,7 +26,7 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   return config;
 }
 
-constexpr BlockStyle kStyle{.ffn_norm_is_post_attention = true,
+constexpr BlockStyle kStyle{.ffn_norm = BlockStyle::FfnNorm::post_attention,
                             .activation = kernels::Activation::clamped_silu};
 
 }  // namespace

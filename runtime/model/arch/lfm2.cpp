@@ -2,7 +2,7 @@
 // each head of queries and keys. A layer without KV heads is a convolution.
 //   source  arXiv:2511.23404; transformers' models/lfm2; tensors as llama.cpp's converter names
 //           them
-#include "runtime/model/block_graph.h"
+#include "runtime/model/arch/lfm2_style.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"
 
@@ -36,11 +36,8 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   return config;
 }
 
-constexpr BlockStyle kStyle{.qk_norm = BlockStyle::QkNorm::of_heads,
-                            .last_norm_is_token_embd_norm = true};
-
 }  // namespace
 
-extern const Architecture arch_lfm2{"lfm2", read_config, make_block_graph<kStyle>};
+extern const Architecture arch_lfm2{"lfm2", read_config, make_block_graph<kLfm2Style>};
 
 }  // namespace satchel::runtime

@@ -104,19 +104,14 @@ Result<void> AttentionPart::norm(const LayerStep& step, const Operand& operand, 
 }
 
 Result<void> AttentionPart::add_attended(const LayerStep& step, float* x) const {
-  const Projection out{out_, step.work.normed, out_bias_};
-  const std::size_t n = step.batch.n_tokens;
   const float* attended = step.work.attended;
   SATCHEL_TRY(step.go_on());
   if (gate_ != nullptr) {
     SATCHEL_TRY(backend_.glu(kernels::Activation::sigmoid, step.work.attention_gate, attended,
-                             n * sizes().q_width()));
+                             step.batch.n_tokens * sizes().q_width()));
     attended = step.work.attention_gate;
   }
-  if (gain_behind_ == nullptr && config_.residual_scale == 1)
-    return backend_.add_projection(attended, n, out, x);
-  SATCHEL_TRY(backend_.project(attended, n, {&out, 1}));
-  return add_to(step, x);
+  return add_product(step, attended, out_, out_bias_, x);
 }
 
 }  // namespace satchel::runtime

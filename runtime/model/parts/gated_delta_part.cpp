@@ -42,10 +42,9 @@ Result<void> GatedDeltaPart::add(const LayerStep& step,
                                  float* x) const {
   const DeltaConfig& delta = sizes().delta;
   const Workspace& work = step.work;
-  const std::size_t n = step.batch.n_tokens;
   const Projection in[] = {{rows_, work.conv_rows},
-                           {gate_, work.delta_gate},
-                           {decay_, work.delta_decay},
+                           {gate_, work.recurrent_gate},
+                           {decay_, work.recurrent_step},
                            {strength_, work.delta_strength}};
   SATCHEL_TRY(step.go_on());
   SATCHEL_TRY(project(step, x, in));
@@ -58,22 +57,17 @@ Result<void> GatedDeltaPart::add(const LayerStep& step,
                                     .key_dim = delta.key_dim,
                                     .value_dim = delta.value_dim,
                                     .key_heads = delta.key_heads,
-                                    .decay = work.delta_decay,
+                                    .decay = work.recurrent_step,
                                     .strength = work.delta_strength,
                                     .rate = rate_,
                                     .decay_bias = decay_bias_,
-                                    .gate = work.delta_gate,
+                                    .gate = work.recurrent_gate,
                                     .gain = gain_,
                                     .epsilon = config_.norm_epsilon,
                                     .sequences = sequences,
                                     .convolved = work.convolved,
-                                    .out = work.delta_out}));
-  const Projection out{out_, work.normed};
-  SATCHEL_TRY(step.go_on());
-  if (gain_behind_ == nullptr && config_.residual_scale == 1)
-    return backend_.add_projection(work.delta_out, n, out, x);
-  SATCHEL_TRY(backend_.project(work.delta_out, n, {&out, 1}));
-  return add_to(step, x);
+                                    .out = work.recurrent_out}));
+  return add_product(step, work.recurrent_out, out_, nullptr, x);
 }
 
 }  // namespace satchel::runtime

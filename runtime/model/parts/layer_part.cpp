@@ -3,19 +3,19 @@
 namespace satchel::runtime {
 namespace {
 
-std::string full_name(std::size_t layer, const char* name) {
-  return "blk." + std::to_string(layer) + "." + name;
+std::string full_name(std::size_t block, const char* name) {
+  return "blk." + std::to_string(block) + "." + name;
 }
 
 }  // namespace
 
 TensorSpec LayerPart::matrix(const char* name, std::size_t n_out, std::size_t n_in,
                              const kernels::Weight*& to) const {
-  return {.name = full_name(layer_, name), .n_out = n_out, .n_in = n_in, .matrix = &to};
+  return {.name = full_name(block_, name), .n_out = n_out, .n_in = n_in, .matrix = &to};
 }
 
 TensorSpec LayerPart::vector(const char* name, std::size_t n, const float*& to) const {
-  return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
+  return {.name = full_name(block_, name), .n_in = n, .vector = &to};
 }
 
 TensorSpec LayerPart::constant(float value, std::size_t n, const float*& to) {
@@ -23,7 +23,7 @@ TensorSpec LayerPart::constant(float value, std::size_t n, const float*& to) {
 }
 
 TensorSpec LayerPart::known(const char* name) const {
-  return {.name = full_name(layer_, name)};
+  return {.name = full_name(block_, name)};
 }
 
 TensorSpec LayerPart::part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows) {
@@ -52,6 +52,18 @@ Result<void> LayerPart::project(const LayerStep& step, const float* x,
   if (gain_before_ == nullptr) return backend_.project(x, n, projections);
   return backend_.norm_project(x, gain_before_, n, config_.norm_epsilon, step.work.normed,
                                projections);
+}
+
+Result<void> LayerPart::add_product(const LayerStep& step, const float* from,
+                                    const kernels::Weight* weight, const float* bias,
+                                    float* x) const {
+  const kernels::Backend::Projection out{weight, step.work.normed, bias};
+  const std::size_t n = step.batch.n_tokens;
+  SATCHEL_TRY(step.go_on());
+  if (gain_behind_ == nullptr && config_.residual_scale == 1)
+    return backend_.add_projection(from, n, out, x);
+  SATCHEL_TRY(backend_.project(from, n, {&out, 1}));
+  return add_to(step, x);
 }
 
 Result<void> LayerPart::add_to(const LayerStep& step, float* x) const {

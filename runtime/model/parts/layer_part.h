@@ -19,13 +19,18 @@ struct BlockStyle {
   };
   bool has_norms_before = true;   // attn_norm, ffn_norm
   bool has_norms_behind = false;  // post_attention_norm, post_ffw_norm
-  // The norm before the feed-forward is called post_attention_norm instead of ffn_norm.
-  bool ffn_norm_is_post_attention = false;
+  // What the norm before the feed-forward is called: ffn_norm, post_attention_norm, or, where the
+  // feed-forward is a block of its own, attn_norm.
+  enum class FfnNorm { ffn, post_attention, attention };
+  FfnNorm ffn_norm = FfnNorm::ffn;
   QkNorm qk_norm = QkNorm::none;
   bool has_value_norm = false;    // of each head of values, without gains
   bool has_output_scale = false;  // layer_output_scale, where the file has it
   bool is_fused = false;  // attn_qkv holds queries, keys and values, ffn_up holds gate and up
+  // relu: feed-forward and experts have no gate, and what they hold is squared.
   kernels::Activation activation = kernels::Activation::silu;
+  // How much of what all tokens' expert gives is used, a router says; else all of it.
+  bool has_shared_router = true;
   // The last norm is called token_embd_norm instead of output_norm.
   bool last_norm_is_token_embd_norm = false;
 };
@@ -34,17 +39,23 @@ struct BlockStyle {
 inline constexpr const char* kSinksTensor = "attn_sinks.weight";
 // Of layers whose LayerConfig has them: likewise.
 inline constexpr const char* kExpertFactorsTensor = "ffn_down_exps.scale";
+inline constexpr const char* kChoiceBiasesTensor = "exp_probs_b.bias";
 inline constexpr const char* kOutputScaleTensor = "layer_output_scale.weight";
 
 class LayerPart {
  public:
   LayerPart(kernels::Backend& backend, const ModelConfig& config, const BlockStyle& style,
             std::size_t layer)
-      : backend_(backend), config_(config), style_(style), layer_(layer) {}
+      : LayerPart(backend, config, style, layer, config.layers[layer].block) {}
 
  protected:
+  // Of the file's tensors it has those of this block.
+  LayerPart(kernels::Backend& backend, const ModelConfig& config, const BlockStyle& style,
+            std::size_t layer, std::size_t block)
+      : backend_(backend), config_(config), style_(style), layer_(layer), block_(block) {}
+
   const LayerConfig& sizes() const { return config_.layers[layer_]; }
-  // The tensor "blk.<layer>.<name>".
+  // The tensor "blk.<block>.<name>".
   TensorSpec matrix(const char* name, std::size_t n_out, std::size_t n_in,
                     const kernels::Weight*& to) const;
   TensorSpec vector(const char* name, std::size_t n, const float*& to) const;
@@ -62,13 +73,16 @@ class LayerPart {
   // outs = projections of x, normed before if there is a norm for that.
   Result<void> project(const LayerStep& step, const float* x,
                        std::span<const kernels::Backend::Projection> projections) const;
+  // x += factor · weight · from + bias, normed before if there is a norm for that.
+  Result<void> add_product(const LayerStep& step, const float* from, const kernels::Weight* weight,
+                           const float* bias, float* x) const;
   // x += factor · work.normed, normed before if there is a norm for that.
   Result<void> add_to(const LayerStep& step, float* x) const;
 
   kernels::Backend& backend_;
   const ModelConfig& config_;
   const BlockStyle& style_;
-  std::size_t layer_;
+  std::size_t layer_, block_;
   const float *gain_before_ = nullptr, *gain_behind_ = nullptr;  // [width]; null: none
 };
 

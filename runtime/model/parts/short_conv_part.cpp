@@ -16,7 +16,6 @@ void ShortConvPart::spec(std::vector<TensorSpec>& specs) {
 Result<void> ShortConvPart::add(const LayerStep& step,
                                 std::span<const kernels::StateSequence> sequences, float* x) const {
   const Workspace& work = step.work;
-  const std::size_t n = step.batch.n_tokens;
   SATCHEL_TRY(step.go_on());
   const Projection in{in_, work.conv_rows};
   SATCHEL_TRY(project(step, x, {&in, 1}));
@@ -27,11 +26,7 @@ Result<void> ShortConvPart::add(const LayerStep& step,
                                    .n_taps = sizes().conv_taps,
                                    .sequences = sequences,
                                    .out = work.convolved}));
-  const Projection out{out_, work.normed};
-  if (gain_behind_ == nullptr && config_.residual_scale == 1)
-    return backend_.add_projection(work.convolved, n, out, x);
-  SATCHEL_TRY(backend_.project(work.convolved, n, {&out, 1}));
-  return add_to(step, x);
+  return add_product(step, work.convolved, out_, nullptr, x);
 }
 
 }  // namespace satchel::runtime

@@ -111,8 +111,9 @@ TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   mamba.add_string("general.architecture", "mamba");
   EXPECT_EQ(refusal(mamba),
             "The architecture \"mamba\" is not supported. Supported: gemma, gemma2, gemma3, "
-            "gemma4, gpt-oss, granite, granitemoe, lfm2, llama, "
-            "mistral3, olmo2, phi3, qwen2, qwen3, qwen35, qwen35moe, qwen3moe, qwen3next, smollm3. "
+            "gemma4, gpt-oss, granite, granitehybrid, granitemoe, lfm2, lfm2moe, llama, "
+            "mistral3, nemotron_h, nemotron_h_moe, olmo2, phi3, qwen2, qwen3, qwen35, qwen35moe, "
+            "qwen3moe, qwen3next, smollm3. "
             "[MODEL_ARCH]");
   EXPECT_THAT(refusal(metadata()
                           .add_u32("llama.expert_count", 8)
@@ -162,6 +163,124 @@ TEST(ModelConfig, of_gated_delta_net_passes_over_layers_that_draft) {
   }
   EXPECT_EQ(config->layers[3].attention.n_rotated(), 8u);
   EXPECT_EQ(config->cache_shape().states, std::vector<std::size_t>(3, 3 * 128 + 4 * 16 * 16));
+}
+
+TEST(ModelConfig, of_mamba_has_a_layer_of_it_where_there_are_no_kv_heads) {
+  const GgufWriter writer = tiny_granite_gguf(512);
+  const auto config = config_of(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  ASSERT_EQ(config->n_layers(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(config->layers[i].mamba.is_there(), i != 1 && i != 4) << i;
+    EXPECT_EQ(config->layers[i].is_recurrent(), i != 1 && i != 4) << i;
+    EXPECT_EQ(config->layers[i].attention.n_rotated(), 0u) << "the file says so";
+  }
+  EXPECT_EQ(config->cache_shape().states, std::vector<std::size_t>(3, 3 * 192 + 4 * 32 * 16));
+}
+
+// Metadata of Granite 4 H, of which one number is another.
+GgufWriter granite_with(std::string_view changed, std::uint32_t value) {
+  GgufWriter out;
+  out.add_string("general.architecture", "granitehybrid");
+  for (const auto& [key, usual] : std::initializer_list<std::pair<std::string_view, std::uint32_t>>{
+           {"granitehybrid.block_count", 2},
+           {"granitehybrid.embedding_length", 256},
+           {"granitehybrid.feed_forward_length", 64},
+           {"granitehybrid.context_length", 512},
+           {"granitehybrid.attention.head_count", 4},
+           {"granitehybrid.expert_count", 0},
+           {"granitehybrid.ssm.conv_kernel", 4},
+           {"granitehybrid.ssm.state_size", 16},
+           {"granitehybrid.ssm.group_count", 2},
+           {"granitehybrid.ssm.time_step_rank", 4},
+           {"granitehybrid.ssm.inner_size", 64}})
+    out.add_u32(key, key == changed ? value : usual);
+  const std::int32_t kv_heads[] = {0, changed == "no attention" ? 0 : 2};
+  out.add_i32_array("granitehybrid.attention.head_count_kv", kv_heads);
+  out.add_f32("granitehybrid.attention.layer_norm_rms_epsilon", 1e-6f);
+  const std::vector<float> table(8 * 256);
+  out.add_tensor("token_embd.weight", {256, 8}, table);
+  return out;
+}
+
+TEST(ModelConfig, of_mamba_is_refused_where_its_numbers_do_not_fit) {
+  const auto with = [](std::string_view key, std::uint32_t value) {
+    return refusal(granite_with(key, value));
+  };
+  EXPECT_EQ(with("", 0), "accepted");
+  EXPECT_THAT(with("granitehybrid.ssm.group_count", 3), HasSubstr("does not divide the 4 heads"));
+  EXPECT_THAT(with("granitehybrid.ssm.group_count", 0), HasSubstr("ssm.group_count"));
+  EXPECT_THAT(with("granitehybrid.ssm.inner_size", 65), HasSubstr("ssm.inner_size"));
+  EXPECT_THAT(with("granitehybrid.ssm.inner_size", 4 * 257), HasSubstr("heads 1 to 256 values"));
+  EXPECT_THAT(with("granitehybrid.ssm.state_size", 257), HasSubstr("ssm.state_size"));
+  EXPECT_THAT(with("granitehybrid.ssm.conv_kernel", 1), HasSubstr("must be at least 2"));
+  EXPECT_THAT(with("granitehybrid.ssm.conv_kernel", 17), HasSubstr("ssm.conv_kernel"));
+  EXPECT_THAT(with("granitehybrid.ssm.time_step_rank", 0), HasSubstr("ssm.time_step_rank"));
+  EXPECT_THAT(with("no attention", 0), HasSubstr("leaves no layer attention"));
+}
+
+// Metadata of Nemotron-H, a block for each letter: Mamba-2, attention, feed-forward or nothing.
+GgufWriter nemotron_of(std::string_view blocks, const std::string& name = "nemotron_h") {
+  GgufWriter out;
+  out.add_string("general.architecture", name);
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, std::uint32_t>>{{".embedding_length", 256},
+                                                                    {".context_length", 512},
+                                                                    {".attention.head_count", 4},
+                                                                    {".ssm.conv_kernel", 4},
+                                                                    {".ssm.state_size", 16},
+                                                                    {".ssm.group_count", 2},
+                                                                    {".ssm.time_step_rank", 4},
+                                                                    {".ssm.inner_size", 64}})
+    out.add_u32(name + key, value);
+  out.add_u32(name + ".block_count", static_cast<std::uint32_t>(blocks.size()));
+  std::vector<std::int32_t> kv_heads, widths;
+  for (const char block : blocks) {
+    kv_heads.push_back(block == '*' || block == '+' ? 2 : 0);
+    widths.push_back(block == '-' || block == '+' ? 64 : 0);
+  }
+  out.add_i32_array(name + ".attention.head_count_kv", kv_heads);
+  out.add_i32_array(name + ".feed_forward_length", widths);
+  out.add_f32(name + ".attention.layer_norm_rms_epsilon", 1e-6f);
+  const std::vector<float> table(8 * 256);
+  out.add_tensor("token_embd.weight", {256, 8}, table);
+  return out;
+}
+
+TEST(ModelConfig, of_nemotron_joins_a_feed_forward_and_the_block_before_it) {
+  const GgufWriter writer = nemotron_of("M-M*-M");
+  const auto config = config_of(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  ASSERT_EQ(config->n_layers(), 4u);
+  const bool has_ffn[] = {true, false, true, false};
+  const std::size_t blocks[] = {0, 2, 3, 5};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(config->layers[i].block, blocks[i]) << i;
+    EXPECT_EQ(config->layers[i].has_ffn(), has_ffn[i]) << i;
+    EXPECT_EQ(config->layers[i].mamba.is_there(), i != 2) << i;
+  }
+  EXPECT_EQ(config->layers[0].ffn_block, 1u);
+  EXPECT_EQ(config->layers[2].ffn_block, 4u);
+}
+
+TEST(ModelConfig, of_nemotron_is_refused_where_its_blocks_do_not_fit) {
+  for (const char* blocks : {"-M*", "M--*", "M+"})
+    EXPECT_THAT(refusal(nemotron_of(blocks)), HasSubstr("must follow one of another part"))
+        << blocks;
+  EXPECT_THAT(refusal(nemotron_of("M-M-")), HasSubstr("leaves no layer attention"));
+  const auto experts = [] {
+    const std::string name = "nemotron_h_moe";
+    return nemotron_of("M-*-", name)
+        .add_u32(name + ".expert_count", 4)
+        .add_u32(name + ".expert_used_count", 2);
+  };
+  EXPECT_THAT(refusal(experts()), HasSubstr("blk.1.exp_probs_b.bias"));
+  EXPECT_THAT(refusal(experts().add_u32("nemotron_h_moe.moe_latent_size", 64)),
+              HasSubstr("moe_latent_size"));
+  EXPECT_THAT(refusal(experts().add_u32("nemotron_h_moe.expert_gating_func", 1)),
+              HasSubstr("by normalised sigmoids"));
+  EXPECT_THAT(refusal(experts().add_u32("nemotron_h_moe.expert_group_count", 2)),
+              HasSubstr("by normalised sigmoids"));
 }
 
 // Metadata of Qwen 3.5, of which one number is another.
@@ -218,6 +337,7 @@ std::string load_refusal(const GgufWriter& writer) {
 TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
   EXPECT_EQ(load_refusal(tiny_gguf({})), "accepted");
   EXPECT_EQ(load_refusal(tiny_qwen35_gguf(512)), "accepted");
+  EXPECT_EQ(load_refusal(tiny_granite_gguf(512)), "accepted");
   EXPECT_THAT(load_refusal(metadata()), HasSubstr("output_norm.weight"));
   GgufWriter wrong = metadata();
   wrong.add_tensor("output_norm.weight", {8}, std::vector<float>(8));

@@ -18,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 using IdSpan = std::span<const std::int32_t>;
 constexpr std::size_t kVocabulary = 160, kText = 300, kGreedy = 40;
-constexpr const char* kKinds[] = {"gemma3", "gpt_oss", "gemma4_e", "gemma4_moe",
-                                  "lfm2",   "qwen35",  "qwen35moe"};
+constexpr const char* kKinds[] = {"gemma3", "gpt_oss", "gemma4_e",  "gemma4_moe",
+                                  "lfm2",   "qwen35",  "qwen35moe", "granitehybrid"};
 
 TestModel open_kind(const std::string& name, const char* backend, std::size_t chunk = 0) {
   auto file = GgufFile::open(test::source_dir() + "/tests/golden/model/arch_" + name + ".gguf");

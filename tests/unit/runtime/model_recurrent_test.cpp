@@ -24,14 +24,20 @@ namespace satchel::runtime {
 namespace {
 
 using Ids = std::span<const std::int32_t>;
-constexpr std::size_t kVocabulary = 160, kText = 400, kInterval = 128;
+constexpr std::size_t kVocabulary = 160, kText = 400;
 
 // A model of tests/golden/model of six layers, two of them attention.
 struct Kind {
   const char* name;
   std::size_t n_state, n_tail, last_attention;
+  std::size_t interval;  // of checkpoints
+  // How far logits are apart that were read in other chunks: matrix products of several tokens sum
+  // in another order. Granite's are twice as large, and its norms enlarge it.
+  double limit;
 };
-constexpr Kind kKinds[] = {{"lfm2", 128, 128, 4}, {"qwen35", 3 * 128 + 4 * 16 * 16, 3 * 128, 5}};
+constexpr Kind kKinds[] = {{"lfm2", 128, 128, 4, 128, 1e-3},
+                           {"qwen35", 3 * 128 + 4 * 16 * 16, 3 * 128, 5, 128, 1e-3},
+                           {"granitehybrid", 3 * 160 + 4 * 32 * 16, 3 * 160, 4, 158, 2e-3}};
 
 class RecurrentModel : public testing::TestWithParam<std::tuple<Kind, const char*>> {
  protected:
@@ -75,7 +81,7 @@ TEST_P(RecurrentModel, has_states_in_place_of_lanes) {
   EXPECT_EQ(shape.n_lanes(), 2u);
   EXPECT_THAT(shape.states, testing::SizeIs(4));
   EXPECT_THAT(shape.states, testing::Each(kvcache::StateShape{kind().n_state, kind().n_tail}));
-  EXPECT_EQ(kvcache::checkpoint_interval(shape, false), kInterval);
+  EXPECT_EQ(kvcache::checkpoint_interval(shape, false), kind().interval);
   EXPECT_TRUE(shape.reads_in_order());
   EXPECT_EQ(config.n_reading_layers(), 6u) << "states are made to the last layer";
   EXPECT_EQ(config.cache_layer(kind().last_attention), 1u);
@@ -90,7 +96,7 @@ TEST_P(RecurrentModel, takes_the_bytes_that_were_foretold) {
                                                     resolve_recipe("full").value(), {});
   ASSERT_TRUE(planner.ok());
   EXPECT_EQ(planner->expected(kText, {.arena_bytes = stats.arena_bytes}), stats.bytes);
-  EXPECT_EQ(stats.n_checkpoints, 4u);
+  EXPECT_EQ(stats.n_checkpoints, kText / kind().interval + 1) << "and one at the end";
   EXPECT_EQ(stats.arena_used_bytes, stats.bytes) << "checkpoints count as free";
   cache->clear();
   EXPECT_EQ(cache->stats().checkpoint_bytes, 0u);
@@ -103,7 +109,7 @@ TEST_P(RecurrentModel, is_cut_at_a_checkpoint_and_reads_at_most_an_interval_agai
     model_.read(*cache, text());
     const std::size_t point = cache->edit().truncation_point(n);
     EXPECT_LE(point, n);
-    EXPECT_LT(n - point, kInterval) << n;
+    EXPECT_LT(n - point, kind().interval) << n;
     EXPECT_EQ(cache->edit().truncate(n).ok(), point == n) << n;
     ASSERT_TRUE(cache->edit().truncate(point).ok());
     EXPECT_EQ(cache->n_tokens(), point);
@@ -120,7 +126,7 @@ TEST_P(RecurrentModel, goes_on_from_a_packed_checkpoint_as_nearly_as_its_keys_ar
     const auto cache = model_.cache("balanced", kText);
     model_.read(*cache, text());
     const std::size_t point = cache->edit().truncation_point(n);
-    ASSERT_LT(n - point, kInterval);
+    ASSERT_LT(n - point, kind().interval);
     ASSERT_TRUE(cache->edit().truncate(point).ok());
     const std::vector<float> again = model_.read(*cache, text().subspan(point, n + 1 - point));
     const auto read_anew = [&](const char* recipe) {
@@ -338,7 +344,8 @@ TEST_P(RecurrentModel, after_any_walk_says_what_it_says_when_read_anew) {
     ASSERT_TRUE(twin.ok()) << twin.error().message;
     const auto anew = model_.cache("full", ids.size() + 1);
     model_.read(*anew, ids);
-    ASSERT_LE(largest_difference(model_.decode(**twin, 5), model_.decode(*anew, 5)), 1e-3) << i;
+    ASSERT_LE(largest_difference(model_.decode(**twin, 5), model_.decode(*anew, 5)), kind().limit)
+        << i;
   }
 }
 

@@ -13,10 +13,14 @@ namespace satchel::runtime {
 namespace {
 
 constexpr std::size_t kWidth = 64, kFfn = 96, kTaps = 3, kHeadDim = 32, kHeads = 2;
-constexpr std::int32_t kKvHeads[] = {0, 1, 0, 0, 1};  // 0: a convolution
+constexpr std::int32_t kKvHeads[] = {0, 1, 0, 0, 1};  // 0: a convolution, or Mamba-2
 // Gated DeltaNet: heads of keys, of values, values of each, channels of the convolution.
 constexpr std::size_t kKeys = 2, kValues = 4, kDeltaDim = 16, kDeltaWidth = kValues * kDeltaDim;
 constexpr std::size_t kChannels = 2 * kKeys * kDeltaDim + kDeltaWidth, kDeltaTaps = 4;
+// Mamba-2: heads, groups of them, values of each, values of a state for each of those.
+constexpr std::size_t kMambaHeads = 4, kGroups = 2, kMambaDim = 32, kStateDim = 16;
+constexpr std::size_t kMambaWidth = kMambaHeads * kMambaDim, kMambaTaps = 4;
+constexpr std::size_t kMambaChannels = kMambaWidth + 2 * kGroups * kStateDim;
 constexpr std::size_t kQwenLayers = 5, kInterval = 4;  // the fifth drafts
 
 // Adds tensors of random values whose products keep the size of what they are given.
@@ -28,8 +32,10 @@ class Tensors {
     for (float& value : values) value /= std::sqrt(static_cast<float>(n_in));
     out_.add_tensor(name, {n_in, n_out}, values);
   }
-  void gain(const std::string& name, std::size_t n, float value = 1) {
-    out_.add_tensor(name, {n}, std::vector<float>(n, value));
+  void gain(const std::string& name, std::size_t n, float value = 1) { rows(name, 1, n, value); }
+  void rows(const std::string& name, std::size_t n_rows, std::size_t n, float value) {
+    const std::vector<float> values(n_rows * n, value);
+    n_rows == 1 ? out_.add_tensor(name, {n}, values) : out_.add_tensor(name, {n, n_rows}, values);
   }
 
  private:
@@ -55,21 +61,40 @@ void add_delta(Tensors& tensors, const std::string& at) {
   tensors.matrix(at + "ssm_out.weight", kWidth, kDeltaWidth);
 }
 
-// n_queries: with rows of an output gate among them, twice as many as heads.
+void add_mamba(Tensors& tensors, const std::string& at) {
+  tensors.matrix(at + "ssm_in.weight", kMambaWidth + kMambaChannels + kMambaHeads, kWidth);
+  tensors.matrix(at + "ssm_conv1d.weight", kMambaChannels, kMambaTaps);
+  tensors.gain(at + "ssm_conv1d.bias", kMambaChannels, 0.25f);
+  tensors.rows(at + "ssm_a", kMambaHeads, 1, -0.5f);
+  tensors.rows(at + "ssm_d", kMambaHeads, 1, 0.5f);
+  tensors.gain(at + "ssm_dt.bias", kMambaHeads, -1);
+  tensors.rows(at + "ssm_norm.weight", kGroups, kMambaWidth / kGroups, 1);
+  tensors.matrix(at + "ssm_out.weight", kWidth, kMambaWidth);
+}
+
 void add_attention(Tensors& tensors, const std::string& at, std::size_t n_queries,
                    std::size_t n_kv_heads) {
   tensors.matrix(at + "attn_q.weight", n_queries * kHeadDim, kWidth);
   tensors.matrix(at + "attn_k.weight", n_kv_heads * kHeadDim, kWidth);
   tensors.matrix(at + "attn_v.weight", n_kv_heads * kHeadDim, kWidth);
+  tensors.matrix(at + "attn_output.weight", kWidth, kHeads * kHeadDim);
+}
+
+void add_head_norms(Tensors& tensors, const std::string& at) {
   tensors.gain(at + "attn_q_norm.weight", kHeadDim);
   tensors.gain(at + "attn_k_norm.weight", kHeadDim);
-  tensors.matrix(at + "attn_output.weight", kWidth, kHeads * kHeadDim);
 }
 
 void add_feed_forward(Tensors& tensors, const std::string& at) {
   tensors.matrix(at + "ffn_gate.weight", kFfn, kWidth);
   tensors.matrix(at + "ffn_up.weight", kFfn, kWidth);
   tensors.matrix(at + "ffn_down.weight", kWidth, kFfn);
+}
+
+// Rows of the output gate lie among those of the queries.
+void add_gated_attention(Tensors& tensors, const std::string& at) {
+  add_attention(tensors, at, 2 * kHeads, 2);
+  add_head_norms(tensors, at);
 }
 
 using Counts = std::initializer_list<std::pair<const char*, std::size_t>>;
@@ -112,6 +137,7 @@ tests::GgufWriter tiny_lfm2_gguf(std::size_t context) {
       add_convolution(tensors, at);
     else
       add_attention(tensors, at, kHeads, 1);
+    if (kKvHeads[layer] != 0) add_head_norms(tensors, at);
     add_feed_forward(tensors, at);
   }
   return out;
@@ -138,13 +164,40 @@ tests::GgufWriter tiny_qwen35_gguf(std::size_t context) {
     if (layer + 1 < kQwenLayers && (layer + 1) % kInterval != 0)
       add_delta(tensors, at);
     else
-      add_attention(tensors, at, 2 * kHeads, 2);
+      add_gated_attention(tensors, at);
     add_feed_forward(tensors, at);
   }
   const std::string drafts = "blk." + std::to_string(kQwenLayers - 1) + ".nextn.";
   tensors.matrix(drafts + "eh_proj.weight", kWidth, 2 * kWidth);
   for (const char* name : {"enorm.weight", "hnorm.weight", "shared_head_norm.weight"})
     tensors.gain(drafts + name, kWidth);
+  return out;
+}
+
+tests::GgufWriter tiny_granite_gguf(std::size_t context) {
+  tests::GgufWriter out = metadata("granitehybrid", context,
+                                   {{"block_count", std::size(kKvHeads)},
+                                    {"ssm.conv_kernel", kMambaTaps},
+                                    {"ssm.state_size", kStateDim},
+                                    {"ssm.group_count", kGroups},
+                                    {"ssm.time_step_rank", kMambaHeads},
+                                    {"ssm.inner_size", kMambaWidth}});
+  out.add_i32_array("granitehybrid.attention.head_count_kv", kKvHeads);
+  out.add_bool("granitehybrid.rope.scaling.finetuned", false);
+  out.add_f32("granitehybrid.residual_scale", 0.5f);
+  Tensors tensors(out);
+  tensors.matrix("token_embd.weight", test::kBytePieces, kWidth);
+  tensors.gain("output_norm.weight", kWidth);
+  for (std::size_t layer = 0; layer < std::size(kKvHeads); ++layer) {
+    const std::string at = "blk." + std::to_string(layer) + ".";
+    tensors.gain(at + "attn_norm.weight", kWidth);
+    tensors.gain(at + "ffn_norm.weight", kWidth);
+    if (kKvHeads[layer] == 0)
+      add_mamba(tensors, at);
+    else
+      add_attention(tensors, at, kHeads, 1);
+    add_feed_forward(tensors, at);
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Small models of random weights with a vocabulary of bytes, for sessions and whole engines, with
 // recurrent layers: LFM2, three convolutions and two layers of attention; Qwen 3.5, three layers of
-// Gated DeltaNet and one of attention, and one behind them that drafts tokens.
+// Gated DeltaNet and one of attention, and one behind them that drafts tokens; Granite 4 H, three
+// layers of Mamba-2 and two of attention.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@ namespace satchel::runtime {
 
 tests::GgufWriter tiny_lfm2_gguf(std::size_t context);
 tests::GgufWriter tiny_qwen35_gguf(std::size_t context);
+tests::GgufWriter tiny_granite_gguf(std::size_t context);
 
 struct RecurrentKind {
   const char* name;
@@ -18,6 +20,7 @@ struct RecurrentKind {
   tests::GgufWriter (*gguf)(std::size_t context);
 };
 inline constexpr RecurrentKind kRecurrentKinds[] = {{"lfm2", 1100u << 10, tiny_lfm2_gguf},
-                                                    {"qwen35", 1340u << 10, tiny_qwen35_gguf}};
+                                                    {"qwen35", 1340u << 10, tiny_qwen35_gguf},
+                                                    {"granite", 1445u << 10, tiny_granite_gguf}};
 
 }  // namespace satchel::runtime
