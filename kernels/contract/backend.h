@@ -238,7 +238,8 @@ struct EncodeArgs {
   std::byte* page = nullptr;
 };
 
-// Decodes all n_tokens slots of a page to fp32 and undoes its transform.
+// Decodes all n_tokens slots of a page to fp32 and undoes its transform. Of a latent lane's page, v
+// is what k is.
 struct DecodeArgs {
   const PageLayout* layout = nullptr;
   const std::byte* page = nullptr;
@@ -300,6 +301,8 @@ class Backend {
   virtual AvailableMemory available_memory() const { return available_main_memory(); }
   // The longest heads that attention and pages take.
   virtual std::size_t head_dim_max() const { return kHeadDimMax; }
+  // Whether it knows latent lanes (lane_view.h).
+  virtual bool takes_latent_lanes() const { return true; }
 
   // Memory.
   virtual Result<Buffer> allocate(std::size_t bytes) = 0;

@@ -1,6 +1,9 @@
 // LaneView: what attention may read of one lane (one layer and KV head): runs of exact tokens and
 // quantised pages. LaneTable: the views of many lanes, held by the backend. Nothing here owns
 // tokens. All data pointers are addresses in the backend's memory; all spans are in main memory.
+//   latent      a lane whose tokens have one row, which is key and value (MLA, arXiv:2405.04434):
+//               runs have v = k, pages no planes of V. Attention gives a weighted sum of keys; of
+//               its coordinates those that RoPE rotates mean nothing
 //   invariants  positions rise within a run and within a page; a position occurs at most once among
 //               the visible tokens of a lane
 #pragma once
@@ -19,7 +22,7 @@ namespace satchel::kernels {
 // Contiguous exact tokens: sinks, the tail, or the prompt during prefill.
 struct ExactRun {
   const Half* k = nullptr;                  // [n_tokens, head_dim], after RoPE
-  const Half* v = nullptr;                  // [n_tokens, head_dim]
+  const Half* v = nullptr;                  // [n_tokens, head_dim]; of a latent lane k
   const std::int32_t* positions = nullptr;  // [n_tokens]
   std::size_t n_tokens = 0;
 };

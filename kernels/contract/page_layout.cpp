@@ -158,15 +158,18 @@ Result<PageLayout> page_layout(const PageShape& shape) {
     return refuse("a capacity of " + std::to_string(capacity) + " tokens");
   PageLayout layout{.head_dim = static_cast<std::uint16_t>(head_dim),
                     .capacity = static_cast<std::uint16_t>(capacity)};
-  if (shape.v.form == OperandShape::Form::mixed_bit || shape.v.transform == Transform::basis)
+  if (!shape.is_latent &&
+      (shape.v.form == OperandShape::Form::mixed_bit || shape.v.transform == Transform::basis))
     return refuse("values in mixed-bit planes or in a calibrated basis");
   Places places;
   layout.positions_at = places.add(capacity * sizeof(std::int32_t));
   if (shape.has_log_counts) layout.log_counts_at = places.add(capacity * sizeof(float));
   SATCHEL_TRY_ASSIGN(layout.k,
                      operand_layout(shape.k, {.grouped = capacity, .along = head_dim}, "keys"));
-  SATCHEL_TRY_ASSIGN(layout.v,
-                     operand_layout(shape.v, {.grouped = head_dim, .along = capacity}, "values"));
+  if (!shape.is_latent) {
+    SATCHEL_TRY_ASSIGN(layout.v,
+                       operand_layout(shape.v, {.grouped = head_dim, .along = capacity}, "values"));
+  }
   for (const Part part : {Part::ranges, Part::rest})
     for (OperandLayout* operand : {&layout.k, &layout.v}) place(*operand, part, places);
   layout.bytes = places.page_bytes();

@@ -8,6 +8,7 @@
 //   log_counts [capacity] fp32, only if a merger needs it: ln of the number of tokens that a slot
 //              stands for, added to its logit
 //   exact16    rows [capacity, head_dim] fp16
+//   latent V   no planes: the value of a token is its key (lane_view.h)
 //   affine K   scale, zero [capacity / group, head_dim] fp16: a pair per channel and group of
 //              tokens
 //              codes       [capacity rows, head_dim codes]; a row is a token
@@ -44,7 +45,7 @@ namespace satchel::kernels {
 inline constexpr std::size_t kPageTokens = 128;  // the most a page holds
 inline constexpr std::size_t kPageStep = 32;     // capacities are 32, 64, 96, 128
 inline constexpr std::size_t kPlanesMax = 8;
-inline constexpr std::size_t kHeadDimMax = 512;
+inline constexpr std::size_t kHeadDimMax = 576;  // DeepSeek's latent and its rotated part
 inline constexpr std::size_t kQuad = 4;  // channels of a mixed-bit operand that share a width
 inline constexpr std::size_t kQuadsMax = kHeadDimMax / kQuad;
 
@@ -135,7 +136,11 @@ struct OperandLayout {
   std::span<const Plane> all() const { return std::span(planes).first(n_planes); }
   const Plane* find(PlaneKind kind) const;
   const Plane& at(PlaneKind kind) const;  // asserts that it is there
-  bool is_exact() const { return code == nullptr && planes[0].kind == PlaneKind::exact16; }
+  // V of a latent lane.
+  bool is_absent() const { return n_planes == 0; }
+  bool is_exact() const {
+    return code == nullptr && !is_absent() && planes[0].kind == PlaneKind::exact16;
+  }
   bool is_affine() const { return code == nullptr && planes[0].kind == PlaneKind::codes; }
   bool is_mixed_bit() const {
     return code == nullptr && planes[0].kind == PlaneKind::mixed_bit_codes;
@@ -155,6 +160,9 @@ struct PageLayout {
   std::uint32_t bytes = 0;  // a multiple of 256
 
   const OperandLayout& of(Operand which) const { return which == Operand::k ? k : v; }
+  bool is_latent() const { return v.is_absent(); }
+  // Both are held as fp16: nothing is lost.
+  bool is_exact() const { return k.is_exact() && (is_latent() || v.is_exact()); }
   friend bool operator==(const PageLayout&, const PageLayout&) = default;
 };
 
@@ -175,6 +183,7 @@ struct PageShape {
   std::size_t head_dim = 0;
   std::size_t capacity = kPageTokens;
   bool has_log_counts = false;
+  bool is_latent = false;  // V has no planes, and its shape is not looked at
   OperandShape k = {}, v = {};
 };
 // Fails with `unsupported` (PAGE_LAYOUT) unless

@@ -139,7 +139,7 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
                     std::byte* page, NumericWarnings& warnings) {
   const OperandLayout& operand = layout.of(which);
   const std::size_t d = layout.head_dim;
-  if (n_tokens == 0) return;
+  if (n_tokens == 0 || operand.is_absent()) return;
   if (operand.is_exact() && operand.transform == Transform::none) {
     std::memcpy(page + operand.planes[0].at, x, n_tokens * d * sizeof(Half));
     return;
@@ -162,6 +162,7 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
 
 void decode_operand(const PageLayout& layout, Operand which, const std::byte* page,
                     std::size_t n_tokens, float* out) {
+  if (layout.is_latent()) which = Operand::k;
   const OperandLayout& operand = layout.of(which);
   const std::size_t d = layout.head_dim;
   SATCHEL_ASSERT(n_tokens <= layout.capacity);

@@ -39,7 +39,8 @@ std::vector<Half> random_halves(std::size_t n, std::size_t head_dim, std::uint64
   return out;
 }
 
-LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim) {
+LaneFixture::LaneFixture(const Shape& shape)
+    : head_dim_(shape.head_dim), is_latent_(shape.is_latent) {
   const std::size_t n_exact = shape.n_first + shape.n_last;
   k_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed, shape.loud);
   v_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed + 1);
@@ -48,6 +49,7 @@ LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim) {
   if (shape.n_pages > 0) {
     kernels::PageShape page = shape.page;
     page.head_dim = head_dim_;
+    page.is_latent = is_latent_;
     auto layout = kernels::page_layout(page);
     if (!layout.ok()) fail(layout.error().message);
     layout_ = std::make_unique<kernels::PageLayout>(layout.value());
@@ -60,7 +62,7 @@ LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim) {
 
 void LaneFixture::add_run(std::size_t first, std::size_t n) {
   runs_.push_back({.k = k_.data() + first * head_dim_,
-                   .v = v_.data() + first * head_dim_,
+                   .v = (is_latent_ ? k_ : v_).data() + first * head_dim_,
                    .positions = positions_.data() + first,
                    .n_tokens = n});
 }
@@ -77,7 +79,7 @@ void LaneFixture::add_page(const Shape& shape, std::size_t index) {
     positions.push_back(advance(next_position_) - shift);
     log_counts.push_back(std::log(static_cast<float>(t % 4 + 1)));
   }
-  const kernels::ExactRun run{k.data(), v.data(), positions.data(), n};
+  const kernels::ExactRun run{k.data(), (is_latent_ ? k : v).data(), positions.data(), n};
   kernels::PageView page = encode_page(*layout_, run, bytes_.emplace_back(),
                                        layout_->log_counts_at == 0 ? nullptr : log_counts.data());
   for (std::size_t t = 0; t < n && shape.dead_every > 0; t += shape.dead_every) page.live.clear(t);

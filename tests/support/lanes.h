@@ -27,6 +27,7 @@ class LaneFixture {
     std::size_t dead_every = 0;    // every so many slots one is dead; 0: none
     std::int32_t shift = 0;        // of all pages but the first; where tokens stand stays the same
     std::int32_t first_position = 0;
+    bool is_latent = false;  // runs and pages
     std::uint64_t seed = 1;
     double loud = 1;  // factor of one channel in 32: 10 and more in real keys
   };
@@ -41,6 +42,7 @@ class LaneFixture {
   void add_run(std::size_t first, std::size_t n);
 
   std::size_t head_dim_;
+  bool is_latent_;
   std::int32_t next_position_ = 0;
   std::vector<Half> k_, v_;
   std::vector<std::int32_t> positions_;

@@ -126,9 +126,9 @@ void AttendSplit::page(const PageView& view, const PageView* after) {
   if ((view.live.words[0] | view.live.words[1]) == 0) return;
   if (!anyone_sees(view.first_position, view.last_position)) return;
   LaneRows rows = rows_for(view);
-  if (layout.k.is_exact() && layout.v.is_exact()) {
+  if (layout.is_exact()) {
     exact({.k = halves(view.bytes, layout.k.planes[0]),
-           .v = halves(view.bytes, layout.v.planes[0]),
+           .v = halves(view.bytes, layout_of_values(layout).planes[0]),
            .tokens = tokens_of(view)},
           rows);
     return;
@@ -143,7 +143,7 @@ void AttendSplit::page(const PageView& view, const PageView* after) {
     return;
   }
   fill_keys(table_, view, memory_.tile_k, memory_.tile_v);
-  fill_values(table_, view, memory_.tile_v);
+  fill_values(table_, view, memory_.tile_k, memory_.tile_v);
   table_.tile(rows, {.k = memory_.tile_k, .v = memory_.tile_v, .tokens = tokens_of(view)});
 }
 
@@ -169,9 +169,14 @@ LaneRows AttendSplit::rows_for(const PageView& page) {
     transform_rows_for(transform);
     rows.q = memory_.transformed_q;
   }
-  if (page.layout->v.transform == Transform::none) return rows;
-  if (!any_transformed_v_) memory_.transformed_v.clear(range_.n_rows, plan_.width);
-  any_transformed_v_ = true;
+  const OperandLayout& values = layout_of_values(*page.layout);
+  if (values.transform == Transform::none) return rows;
+  const bool is_alike = transformed_v_ != nullptr &&
+                        transformed_v_->transform == values.transform &&
+                        transformed_v_->basis == values.basis;
+  if (!is_alike) merge_transformed();
+  if (!is_alike) memory_.transformed_v.clear(range_.n_rows, plan_.width);
+  transformed_v_ = &values;
   rows.most = memory_.transformed_v.most;
   rows.total = memory_.transformed_v.total;
   rows.sum = memory_.transformed_v.sum;
@@ -223,10 +228,15 @@ const KeyParts& AttendSplit::parts_of(const PageLayout& layout) {
   return parts_;
 }
 
+// A basis leaves what RoPE rotates in its page's frame, where no sum of keys over pages means
+// anything.
 void AttendSplit::merge_transformed() {
-  if (!any_transformed_v_) return;
+  if (transformed_v_ == nullptr) return;
   // Rows of a page's head_dim have no padding.
-  table_.transform_hadamard(memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
+  if (transformed_v_->transform == Transform::hadamard)
+    table_.transform_hadamard(memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
+  else
+    transform_out(*transformed_v_, 0, memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
   out_.merge(memory_.transformed_v, range_.n_rows, plan_.width);
 }
 

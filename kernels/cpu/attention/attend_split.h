@@ -1,7 +1,8 @@
 // One split of an attention call: query rows of one lane against some of its units.
 //   rotated  pages that were moved or transformed get a query transformed to match
 //           (query_transform.h). Transformed V is summed separately, and the sum is transformed
-//           back at the end, because transforms are linear.
+//           back at the end, because transforms are linear. V of a latent lane is in the
+//           transform of its K.
 #pragma once
 
 #include "kernels/cpu/attention/query_transform.h"
@@ -62,8 +63,8 @@ class AttendSplit {
   LaneRows rows_;
   QueryTransform transformed_for_;  // what transformed_q holds; none at first
   bool has_slots_ = false, has_transformed_slots_ = false;
-  bool any_transformed_v_ = false;
-  const PageLayout* parts_layout_ = nullptr;  // to which parts_ belongs
+  const OperandLayout* transformed_v_ = nullptr;  // of what memory_.transformed_v sums; null: none
+  const PageLayout* parts_layout_ = nullptr;      // to which parts_ belongs
   KeyParts parts_;
 };
 

@@ -1,5 +1,6 @@
 #include "kernels/cpu/attention/tile_fill.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/base/assert.h"
@@ -55,6 +56,19 @@ void rotate_channels(const RopeTable& rope, std::int32_t shift, float* tile) {
       first[t] = a * cosine - b * sine;
       second[t] = a * sine + b * cosine;
     }
+  }
+}
+
+// Channels become rows' entries: square by square, so that both sides stay in the nearest cache.
+void keys_as_values(const float* tile_k, std::size_t n_tokens, std::size_t head_dim,
+                    float* tile_v) {
+  constexpr std::size_t kSquare = 16;  // which divides head_dim
+  for (std::size_t first = 0; first < n_tokens; first += kSquare) {
+    const std::size_t end = std::min(first + kSquare, n_tokens);
+    for (std::size_t c = 0; c < head_dim; c += kSquare)
+      for (std::size_t t = first; t < end; ++t)
+        for (std::size_t i = 0; i < kSquare; ++i)
+          tile_v[t * head_dim + c + i] = tile_k[(c + i) * kTileTokens + t];
   }
 }
 
@@ -114,10 +128,16 @@ TileTokens fill_placed_keys(const AttendTable& table, const PageView& page, cons
   return {.positions = positions, .n_tokens = page.n_tokens, .live = page.live.words.data()};
 }
 
-void fill_values(const AttendTable& table, const PageView& page, float* tile_v) {
+const OperandLayout& layout_of_values(const PageLayout& layout) {
+  return layout.is_latent() ? layout.k : layout.v;
+}
+
+void fill_values(const AttendTable& table, const PageView& page, const float* tile_k,
+                 float* tile_v) {
   const PageLayout& layout = *page.layout;
   const std::size_t d = layout.head_dim;
   SATCHEL_ASSERT(d % kWidthStep == 0);
+  if (layout.is_latent()) return keys_as_values(tile_k, page.n_tokens, d, tile_v);
   if (layout.v.is_exact())
     return table.exact_values(halves(page.bytes, layout.v.planes[0]), page.n_tokens, d, tile_v);
   if (layout.v.is_affine())

@@ -20,7 +20,11 @@ void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, fl
 // page's shift. `scratch` as above; positions [kPageTokens], to which the result points.
 TileTokens fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
                             float* tile_k, std::int32_t* positions, float* scratch);
-// V of a page: tile_v [n_tokens, head_dim]; head_dim is a multiple of 16 and so is the width.
-void fill_values(const AttendTable& table, const PageView& page, float* tile_v);
+// V of a page: tile_v [n_tokens, head_dim]; head_dim is a multiple of 16 and so is the width. Of a
+// latent lane it is made of tile_k, which fill_keys() has filled, in the coordinates of K's planes.
+void fill_values(const AttendTable& table, const PageView& page, const float* tile_k,
+                 float* tile_v);
+// The transform that V is in then.
+const OperandLayout& layout_of_values(const PageLayout& layout);
 
 }  // namespace satchel::kernels::cpu

@@ -124,6 +124,95 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
   }
 }
 
+// Few lanes with many query heads, which read values out of the decoded keys.
+TEST_P(EveryLane, latent_pages_of_every_form_for_many_heads) {
+  if (!backend().takes_latent_lanes()) GTEST_SKIP() << "latent lanes are not built for it";
+  constexpr std::size_t kCoded = 0, kMixed = 1;
+  std::size_t i = 0;
+  for (const std::size_t d : {48u, 64u, 80u, 576u}) {
+    std::vector<float> matrix;
+    for (const Half h : test::random_halves(d * d, d, 3))
+      matrix.push_back(half_to_float(h) / static_cast<float>(std::sqrt(double(d))));
+    for (const std::size_t capacity : {32u, 96u, 128u}) {
+      const test::BackwardsCode code(capacity, d);
+      for (const std::size_t bits : {kCoded, kMixed, std::size_t{2}, std::size_t{3}, std::size_t{4},
+                                     std::size_t{8}, std::size_t{16}})
+        for (const Transform transform : {Transform::none, Transform::hadamard, Transform::basis}) {
+          const Oddities odd(++i);
+          if (!takes(i, 5)) continue;
+          OperandShape k = bits == kCoded ? code.operand() : test::affine_operand(bits, 16);
+          if (bits == kMixed) {
+            k = {.form = OperandShape::Form::mixed_bit};
+            for (std::size_t q = 0; q < d / kQuad; ++q)
+              k.quad_bits[q] = static_cast<std::uint8_t>(8 - q % 9);
+          }
+          k.transform = transform;
+          k.symmetric = bits > kMixed && odd.symmetric_k;
+          if (transform == Transform::basis) k.basis = {.to = matrix.data(), .from = matrix.data()};
+          const LaneFixture lane(
+              {.head_dim = d,
+               .n_first = 3,
+               .n_pages = 3,
+               .n_last = i % 40,
+               .page = {.capacity = capacity, .has_log_counts = odd.has_log_counts, .k = k},
+               .page_tokens = capacity - odd.page_tokens_short,
+               .dead_every = odd.dead_every,
+               .is_latent = true,
+               .seed = i});
+          EXPECT_TRUE(lane.view().pages[0].layout->is_latent());
+          for (const std::size_t n_tokens : {1 + i % 2, std::size_t{9}}) {
+            SCOPED_TRACE(testing::Message()
+                         << d << ", " << capacity << " slots, K " << bits << ", transform "
+                         << static_cast<int>(transform) << ", " << odd << ", case " << i);
+            expect_like_reference(
+                {.n_tokens = n_tokens,
+                 .n_group = i % 7 == 0 ? 128 : 1 + i % 16,
+                 .head_dim = d,
+                 .first_position = lane.end_position() - static_cast<std::int32_t>(i % 60),
+                 .loudness = 3 / std::sqrt(double(d)),
+                 .window = odd.window,
+                 .soft_cap = odd.soft_cap},
+                {lane.view()}, 3e-5, 1e-4f);
+          }
+        }
+    }
+  }
+}
+
+// What a latent lane gives is what two planes with the same keys and values give.
+TEST_P(EveryLane, a_latent_lane_is_one_whose_values_are_its_keys) {
+  if (!backend().takes_latent_lanes()) GTEST_SKIP() << "latent lanes are not built for it";
+  LaneFixture::Shape shape{.head_dim = 576, .n_first = 4, .n_pages = 2, .n_last = 50};
+  shape.is_latent = true;
+  const LaneFixture latent(shape);
+  shape.is_latent = false;
+  const LaneFixture apart(shape);
+  std::vector<ExactRun> runs;
+  for (const ExactRun& run : apart.view().runs)
+    runs.push_back({run.k, run.k, run.positions, run.n_tokens});
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<PageView> pages;
+  for (const PageView& page : apart.view().pages) {
+    const OperandLayout &k = page.layout->k, &v = page.layout->v;
+    auto& copy = bytes.emplace_back(page.bytes, page.bytes + page.layout->bytes);
+    std::memcpy(copy.data() + v.planes[0].at, page.bytes + k.planes[0].at, k.planes[0].bytes);
+    pages.push_back(page);
+    pages.back().bytes = copy.data();
+    EXPECT_LT(2 * latent.view().pages[0].layout->bytes, page.layout->bytes + 2048);
+  }
+  for (const std::size_t n_tokens : {1u, 30u}) {
+    const Question question{.n_tokens = n_tokens,
+                            .n_group = 16,
+                            .head_dim = 576,
+                            .first_position = latent.end_position() - 40,
+                            .loudness = 0.2};
+    const Answer got = ask(backend(), question, {latent.view()});
+    const Answer want = ask(backend(), question, {{.runs = runs, .pages = pages}});
+    EXPECT_EQ(got.out, want.out);
+    EXPECT_EQ(got.lse, want.lse);
+  }
+}
+
 // 90 tokens of a text whose keys were rotated for where they are said to stand, in one page.
 struct RotatedPage {
   static constexpr std::size_t kDim = 64, kTokens = 90, kRotated = 48;

@@ -51,7 +51,7 @@ TEST_P(EveryQueryRow, is_the_same_alone_and_beside_others_that_see_more) {
 TEST_P(EveryQueryRow, transformed_by_hadamard_has_the_bits_of_the_plain_loops) {
   if (GetParam().backend != "cpu") return;
   const auto& table = cpu::kernels_of(*cpu::cpu_level_of(GetParam().cpu_level)).attend;
-  for (const std::size_t head_dim : {16u, 64u, 80u, 96u, 128u, 256u, 512u}) {
+  for (const std::size_t head_dim : {16u, 64u, 80u, 96u, 128u, 256u, 512u, 576u}) {
     std::vector<float> plain;
     for (const Half x : test::random_halves(3 * head_dim, head_dim, 1))
       plain.push_back(half_to_float(x));

@@ -127,7 +127,7 @@ TEST_P(EveryLogSum, the_band_of_two_tokens) {
 
 TEST_P(EveryLogSum, lanes_of_every_shape_are_the_references) {
   std::size_t n_cases = 0;
-  for (const std::size_t d : {48u, 64u, 80u, 96u, 128u, 256u, 512u}) {
+  for (const std::size_t d : {48u, 64u, 80u, 96u, 128u, 256u, 512u, 576u}) {
     if (d > backend().head_dim_max()) continue;
     for (const std::size_t n_group : {1u, 3u, 4u, 7u, 8u}) {
       for (const std::size_t n : {1u, 63u, 127u, 128u, 129u, 260u}) {

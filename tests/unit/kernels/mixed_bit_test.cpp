@@ -117,7 +117,7 @@ TEST_P(EveryGraded, a_channel_without_bits_is_its_mean_and_a_constant_one_is_exa
 
 TEST_P(EveryGraded, pages_are_the_references_bit_for_bit) {
   std::size_t n_cases = 0;
-  for (const std::size_t head_dim : {32u, 80u, 256u, 512u}) {
+  for (const std::size_t head_dim : {32u, 80u, 256u, 512u, 576u}) {
     if (head_dim > backend().head_dim_max()) continue;
     const TestBasis basis(head_dim);
     const Basis view = basis.view();

@@ -128,7 +128,7 @@ TEST_P(EveryPageCodec, golden_pages_have_the_bytes_and_values_of_the_oracle) {
 }
 
 TEST_P(EveryPageCodec, full_pages_of_every_shape_are_the_references_bit_for_bit) {
-  for (const std::size_t head_dim : {32u, 48u, 64u, 80u, 96u, 128u, 192u, 256u, 512u}) {
+  for (const std::size_t head_dim : {32u, 48u, 64u, 80u, 96u, 128u, 192u, 256u, 512u, 576u}) {
     if (head_dim > backend().head_dim_max()) continue;
     for (const std::size_t bits : {2u, 4u, 8u}) {
       for (const std::size_t group : {16u, 32u, 64u, 256u}) {
@@ -235,6 +235,31 @@ TEST_P(EveryPageCodec, affine_and_exact_keys_in_a_basis_are_the_references) {
     const PageLayout layout = *page_layout({.head_dim = 64, .k = shape, .v = affine(2, 16)});
     expect_references(layout, Tokens(101, 64).run());
   }
+}
+
+TEST_P(EveryPageCodec, a_latent_page_holds_keys_alone_and_gives_them_for_values) {
+  if (!backend().takes_latent_lanes()) GTEST_SKIP() << "latent lanes are not built for it";
+  OperandShape mixed{.form = Form::mixed_bit, .transform = Transform::hadamard};
+  mixed.quad_bits.fill(3);
+  const OperandShape forms[] = {
+      {}, affine(2, 16), affine(4, 16, Transform::hadamard), affine(8, 32), mixed};
+  for (const std::size_t head_dim : {48u, 576u})
+    for (const OperandShape& k : forms)
+      for (const std::size_t n : {0u, 1u, 77u, 128u}) {
+        const PageLayout layout =
+            *page_layout({.head_dim = head_dim, .is_latent = true, .k = k, .v = affine(2, 7)});
+        const PageLayout both = *page_layout({.head_dim = head_dim, .k = k});
+        EXPECT_EQ(layout.k.bytes(), both.k.bytes());
+        EXPECT_EQ(layout.v.bytes(), 0u);
+        Tokens tokens(n, head_dim, n);
+        tokens.v = tokens.k;
+        expect_references(layout, tokens.run());
+        const auto page = encoded(backend(), layout, tokens.run());
+        const Decoded got = decoded(backend(), layout, page, n);
+        EXPECT_EQ(got.v, got.k);
+        const auto apart = encoded(backend(), both, tokens.run());
+        EXPECT_EQ(got.k, decoded(backend(), both, apart, n).k);
+      }
 }
 
 TEST_P(EveryPageCodec, an_exact_page_gives_its_halves_back) {

@@ -55,7 +55,7 @@ TEST(PageLayout, planes_of_every_capacity_and_mixture_lie_apart_and_aligned) {
   OperandShape symmetric = affine(3);
   symmetric.symmetric = true;
   const OperandShape forms[] = {{}, affine(2), affine(4, 32), affine(8), affine(3), symmetric};
-  for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u, 512u}) {
+  for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u, 512u, 576u}) {
     for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
       for (const OperandShape& k : forms) {
         for (const OperandShape& v : forms) {
@@ -138,7 +138,7 @@ TEST(PageLayout, a_codec_of_another_kind_brings_its_planes) {
 }
 
 TEST(PageLayout, what_no_kernel_can_read_is_refused) {
-  for (const std::size_t head_dim : {0u, 4u, 63u, 100u, 264u, 528u, 4096u}) {
+  for (const std::size_t head_dim : {0u, 4u, 63u, 100u, 264u, 592u, 4096u}) {
     EXPECT_FALSE(page_layout({.head_dim = head_dim}).ok()) << head_dim;
     EXPECT_FALSE(page_layout(affine_page(head_dim)).ok()) << head_dim;
   }
