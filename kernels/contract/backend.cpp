@@ -156,11 +156,13 @@ namespace {
 
 using Ranked = Backend::Ranked;
 
-void softmax(std::span<Ranked> largest_first) {
+// Over all values where there are some, of which the ranked ones are the largest; else over these.
+void softmax(std::span<Ranked> largest_first, std::span<const float> all) {
   const float most = largest_first[0].value;
-  float sum = 0;
+  float sum = 0, sum_of_all = 0;
   for (Ranked& each : largest_first) sum += each.value = std::exp(each.value - most);
-  for (Ranked& each : largest_first) each.value /= sum;
+  for (const float value : all) sum_of_all += std::exp(value - most);
+  for (Ranked& each : largest_first) each.value /= all.empty() ? sum : sum_of_all;
 }
 
 float sigmoid(float x) {
@@ -182,13 +184,14 @@ const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
 }
 
 // Chooses the experts with the largest router values, and computes their weights.
-Result<void> choose(Backend& backend, const float* routed, const Backend::MixtureOfExperts& args,
-                    std::span<Ranked> chosen) {
+//   scores  the router's values in main memory, where the softmax is over all of them
+Result<void> choose(Backend& backend, const float* routed, std::span<const float> scores,
+                    const Backend::MixtureOfExperts& args, std::span<Ranked> chosen) {
   const Result<void> ranked = backend.top_k(routed, args.experts.size(), chosen);
   if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // whose message is about tokens
     return nan_of_router();
   SATCHEL_TRY(ranked);
-  softmax(chosen);
+  softmax(chosen, scores);
   return {};
 }
 
@@ -241,14 +244,17 @@ Result<void> route(Backend& backend, const Backend::MixtureOfExperts& args, cons
         backend.rms_norm(x, args.gain, n_tokens, args.router->n_in(), args.epsilon, args.normed));
   const std::size_t n_experts = args.experts.size();
   const bool by_sigmoid = args.weighting == Backend::Weighting::sigmoid;
-  if (by_sigmoid)
+  const bool needs_all = args.weighting != Backend::Weighting::softmax;
+  if (needs_all)
     SATCHEL_TRY(backend.download(std::as_writable_bytes(args.scores.first(n_tokens * n_experts)),
                                  reinterpret_cast<const std::byte*>(args.routed)));
   for (std::size_t t = 0; t < n_tokens; ++t) {
     const auto chosen = args.chosen.subspan(t * args.n_used, args.n_used);
+    const auto scores =
+        needs_all ? args.scores.subspan(t * n_experts, n_experts) : std::span<float>();
     SATCHEL_TRY(by_sigmoid
-                    ? choose_by_sigmoid(args.scores.subspan(t * n_experts, n_experts), args, chosen)
-                    : choose(backend, args.routed + t * n_experts, args, chosen));
+                    ? choose_by_sigmoid(scores, args, chosen)
+                    : choose(backend, args.routed + t * n_experts, scores, args, chosen));
     multiply_by_factors(args, chosen);
   }
   return {};

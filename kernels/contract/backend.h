@@ -282,6 +282,8 @@ AvailableMemory available_main_memory();
 enum class Activation { silu, gelu_tanh, clamped_silu, sigmoid, relu };
 inline constexpr float kClampedMost = 7, kClampedSlope = 1.702f;
 
+inline constexpr std::size_t kExpertsMax = 1024;  // chosen: twice the most of known models
+
 // The error of argmax() and top_k() if logit `index` is NaN.
 Error nan_among_logits(std::size_t index);
 
@@ -391,14 +393,17 @@ class Backend {
     float value;
   };
   // Mixture of experts: x += factor · Σ_e weight_e · feed_forward_e(n), n = rms_norm(x). Each token
-  // uses the n_used experts with the largest router · n (as top_k), weighted by the softmax of
-  // these values alone. Experts are added in the order of their numbers, so a token's result does
-  // not depend on the rest of the batch. NaN in router · n is `internal`, "LOGITS_NAN". To each
-  // product its bias is added, where there is one. Gemma 4 norms for the router with another gain,
-  // multiplies each expert's weight by a factor of the expert, and has the sum somewhere else.
-  // LFM2 and Nemotron 3 use those with the largest s + choice_bias, s = sigmoid(router · n), and
-  // weigh them by s, divided by the sum of these.
-  enum class Weighting { softmax, sigmoid };
+  // uses the n_used experts with the largest router · n (as top_k), weighted by a softmax. They are
+  // added in the order of their numbers, whatever the rest of the batch. NaN in router · n is
+  // `internal`, "LOGITS_NAN". Products get their biases. Gemma 4 norms for the router by another
+  // gain, multiplies each expert's weight by a factor of the expert, and has the sum elsewhere.
+  enum class Weighting {
+    softmax,         // over those that a token uses
+    softmax_of_all,  // over all experts: the weights of those used add up to less than 1
+    // Used are those with the largest s + choice_bias, s = sigmoid(router · n); they weigh s,
+    // divided by the sum of these (LFM2, Nemotron 3).
+    sigmoid,
+  };
   struct Expert {
     // Without a gate, activation(up · n, up · n).
     const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
@@ -422,7 +427,7 @@ class Backend {
     float *gate_out = nullptr, *up_out = nullptr;  // work [n_tokens, width of an expert]
     float* routed = nullptr;                       // work [n_tokens, n_experts]
     std::span<Ranked> chosen;                      // work [n_tokens · n_used], main memory
-    std::span<float> scores = {};  // of sigmoid: work [n_tokens · n_experts], main memory
+    std::span<float> scores = {};  // but of softmax: work [n_tokens · n_experts], main memory
   };
   virtual Result<void> moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens);
 

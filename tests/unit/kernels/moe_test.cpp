@@ -93,6 +93,8 @@ class EveryMixture : public test::OnEveryBackend {
     activation_ = Activation::relu;
     for (Backend::Expert& expert : experts_) expert.gate = nullptr;
   }
+  // As DeepSeek-V2 has them.
+  void weigh_over_all() { weighting_ = Backend::Weighting::softmax_of_all; }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
     EXPECT_TRUE(feed(x, n).ok());
     return x;
@@ -149,7 +151,8 @@ class EveryMixture : public test::OnEveryBackend {
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return rank_of(a) > rank_of(b); });
     double sum = 0;
-    for (std::size_t i = 0; i < kUsed; ++i) sum += weight_of(order[i]);
+    const bool over_all = weighting_ == Backend::Weighting::softmax_of_all;
+    for (std::size_t i = 0; i < (over_all ? kExperts : kUsed); ++i) sum += weight_of(order[i]);
     for (std::size_t i = 0; i < kUsed; ++i) {
       const Backend::Expert& expert = experts_[order[i]];
       std::vector<float> gate(kInner), up(kInner), down(kWidth);
@@ -198,6 +201,13 @@ class EveryMixture : public test::OnEveryBackend {
 
 TEST_P(EveryMixture, adds_the_chosen_experts_weighed_by_a_softmax_over_them) {
   make_experts();
+  expect_plain(20, 1e-3f);
+}
+
+TEST_P(EveryMixture, may_weigh_the_chosen_experts_by_a_softmax_over_all) {
+  make_experts();
+  weigh_over_all();
+  expect_plain(7, 0);
   expect_plain(20, 1e-3f);
 }
 
