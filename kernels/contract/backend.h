@@ -282,8 +282,6 @@ AvailableMemory available_main_memory();
 enum class Activation { silu, gelu_tanh, clamped_silu, sigmoid, relu };
 inline constexpr float kClampedMost = 7, kClampedSlope = 1.702f;
 
-inline constexpr std::size_t kExpertsMax = 1024;  // chosen: twice the most of known models
-
 // The error of argmax() and top_k() if logit `index` is NaN.
 Error nan_among_logits(std::size_t index);
 

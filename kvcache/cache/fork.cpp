@@ -12,10 +12,10 @@ namespace {
 // Where a page of one recipe's tiers belongs among another's, at its own place if that is alike;
 // nothing: nowhere.
 std::optional<std::uint8_t> tier_of_bytes(const TierLayouts& layouts, const PageRecord& page,
-                                          std::size_t lane, std::size_t head_dim) {
+                                          std::size_t lane, const TokenShape& token) {
   const auto is_alike = [&](std::uint8_t tier) {
     return tier < layouts.n_tiers() &&
-           layouts.of_lane(tier, lane, head_dim, page.n_tokens) == *page.layout;
+           layouts.of_lane(tier, lane, token, page.n_tokens) == *page.layout;
   };
   if (is_alike(page.tier)) return page.tier;
   for (std::uint8_t tier = 0; tier < layouts.n_tiers(); ++tier)
@@ -40,13 +40,13 @@ Result<void> share_pages(CacheState& cache, CacheState& twin, std::size_t index)
   Lane& to = twin.lanes[index];
   for (PageRecord page : cache.lanes[index].pages()) {
     const std::optional<std::uint8_t> tier =
-        tier_of_bytes(twin.layout.tiers, page, index, to.head_dim());
+        tier_of_bytes(twin.layout.tiers, page, index, to.token());
     if (!tier)
       return Error{ErrorKind::unsupported, "CACHE_RECIPE",
                    "Recipe \"" + twin.layout.recipe.name() + "\" has no tier like \"" +
                        cache.layout.tier_names()[page.tier] + "\", at which text is held."};
     page.tier = *tier;
-    page.layout = &twin.layout.tiers.of_lane(*tier, index, to.head_dim(), page.n_tokens);
+    page.layout = &twin.layout.tiers.of_lane(*tier, index, to.token(), page.n_tokens);
     cache.arena.share(page.extent);
     to.add_page(page);
   }

@@ -116,7 +116,8 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
     const bool to_sinks = s.next_is_sink(lane);
     const ExactBlock block = to_sinks ? lane.sinks() : lane.tail();
     const std::size_t slot = to_sinks ? lane.n_sinks() : lane.n_tail();
-    for (const auto& [from, to] : {std::pair(k, block.k), std::pair(v, block.v)})
+    const std::array rows = {std::pair(k, block.k), std::pair(v, block.v)};
+    for (const auto& [from, to] : std::span(rows).first(lane.token().n_rows()))
       s.step.stores.push_back({.from = from + (i - first) * head_dim,
                                .n_rows = 1,
                                .n_values = head_dim,

@@ -144,7 +144,7 @@ std::size_t flush_bytes(const CacheState& cache, std::uint8_t finest, std::size_
   for (const Lane& lane : cache.lanes) {
     const std::size_t n = runs_of(cache, lane, finest, n_more, runs);
     for (std::size_t i = 0; i < n; ++i)
-      bytes += cache.layout.page_bytes(runs[i].tier, lane.head_dim(), runs[i].n);
+      bytes += cache.layout.page_bytes(runs[i].tier, lane.token(), runs[i].n);
   }
   return bytes;
 }

@@ -251,7 +251,7 @@ std::size_t Compactor::floor_bytes() const {
       const auto n =
           static_cast<std::size_t>(std::ceil(static_cast<double>(page.live.count()) * stay));
       const std::size_t least =
-          s.layout.page_bytes(std::max(tier, page.tier), s.lanes[i].head_dim(), n);
+          s.layout.page_bytes(std::max(tier, page.tier), s.lanes[i].token(), n);
       bytes -= held - std::min(held, least);
     }
   return bytes;

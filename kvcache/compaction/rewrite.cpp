@@ -24,7 +24,7 @@ Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
 // A page most of which stays where it is keeps its bytes: making it anew would round again, and
 // saves less than half of it. Exact ones lose nothing.
 bool LaneRewriter::only_masks(const PageRecord& page, std::span<const std::uint8_t> targets) const {
-  if (page.layout->k.is_exact() && page.layout->v.is_exact()) return false;
+  if (page.layout->is_exact()) return false;
   std::size_t n_stay = 0;
   for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
     if (!page.live.has(slot) || targets[slot] == kGone) continue;
@@ -72,7 +72,7 @@ Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes
       at.push_back(positions[slot]);
       counts.push_back(log_counts[slot]);
     }
-    const Source source = [&] { return compaction_scratch(cache_, lane_.head_dim()).source; };
+    const Source source = [&] { return compaction_scratch(cache_, lane_.token()).source; };
     SATCHEL_TRY(gather(source, tier, page.shift, serial, slots, at, counts));
   }
   take_away(gone);
@@ -82,7 +82,7 @@ Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes
 // The page's tokens, exact, into the scratch's source block.
 Result<void> LaneRewriter::load(const PageRecord& page) {
   const std::size_t d = lane_.head_dim();
-  const CompactionScratch scratch = compaction_scratch(cache_, d);
+  const CompactionScratch scratch = compaction_scratch(cache_, lane_.token());
   const std::byte* bytes = cache_.arena.at(page.extent);
   const kernels::DecodeArgs decode{.layout = page.layout,
                                    .page = bytes,
@@ -95,7 +95,7 @@ Result<void> LaneRewriter::load(const PageRecord& page) {
         .from = from, .n_rows = page.n_tokens, .n_values = d, .from_stride = d, .to = to};
   };
   const std::array stores = {rows(scratch.k, scratch.source.k), rows(scratch.v, scratch.source.v)};
-  SATCHEL_TRY(cache_.backend.store(stores));
+  SATCHEL_TRY(cache_.backend.store(std::span(stores).first(lane_.token().n_rows())));
   return cache_.backend.copy(reinterpret_cast<std::byte*>(scratch.source.positions),
                              bytes + page.layout->positions_at,
                              page.n_tokens * sizeof(std::int32_t));
@@ -123,7 +123,7 @@ Result<void> LaneRewriter::gather(const Source& source, std::uint8_t tier, std::
     const std::size_t fill = bucket.places.size();
     const std::size_t n = std::min(slots.size() - done, kernels::kPageTokens - fill);
     const std::size_t d = lane_.head_dim();
-    const CompactionScratch scratch = compaction_scratch(cache_, d);
+    const CompactionScratch scratch = compaction_scratch(cache_, lane_.token());
     std::vector<std::int32_t> rows;
     for (std::size_t i = done; i < done + n; ++i)
       rows.push_back(static_cast<std::int32_t>(slots[i]));
@@ -136,10 +136,10 @@ Result<void> LaneRewriter::gather(const Source& source, std::uint8_t tier, std::
                                  .row_bytes = row_bytes,
                                  .to = static_cast<std::byte*>(target) + fill * row_bytes};
     };
-    const std::array gathers = {rows_to(from.k, d * sizeof(Half), to.k),
-                                rows_to(from.v, d * sizeof(Half), to.v),
-                                rows_to(from.positions, sizeof(std::int32_t), to.positions)};
-    SATCHEL_TRY(cache_.backend.gather(gathers));
+    const std::array gathers = {rows_to(from.positions, sizeof(std::int32_t), to.positions),
+                                rows_to(from.k, d * sizeof(Half), to.k),
+                                rows_to(from.v, d * sizeof(Half), to.v)};
+    SATCHEL_TRY(cache_.backend.gather(std::span(gathers).first(1 + lane_.token().n_rows())));
     bucket.shift = shift;
     bucket.tier = tier;
     for (std::size_t i = done; i < done + n; ++i) {
@@ -162,7 +162,7 @@ Result<void> LaneRewriter::emit(std::size_t index) {
   page.shift = bucket.shift;
   page.first_position = bucket.positions.front();
   page.last_position = bucket.positions.back();
-  const CompactionScratch scratch = compaction_scratch(cache_, d);
+  const CompactionScratch scratch = compaction_scratch(cache_, lane_.token());
   kernels::EncodeArgs encode{.layout = page.layout,
                              .exact = scratch.buckets[index].run(n),
                              .page = cache_.arena.at(page.extent)};

@@ -128,7 +128,7 @@ std::size_t flushed_bytes(const CacheState& cache, std::size_t end,
          at < std::min(end, cache.text.n_tokens); ++at)
       ++n[tier_of(at, kTierExact)];
     for (std::uint8_t tier = 0; tier < cache.layout.tiers.n_tiers(); ++tier)
-      bytes += cache.layout.body_bytes(tier, lane.head_dim(), n[tier]);
+      bytes += cache.layout.body_bytes(tier, lane.token(), n[tier]);
   }
   return bytes;
 }
@@ -261,7 +261,7 @@ void join_pages(CacheState& cache, std::size_t index, std::span<const PageRecord
   for (PageRecord page : pages) {
     if (page.live.count() == 0) continue;
     const kernels::PageLayout& layout =
-        cache.layout.tiers.of_lane(page.tier, index, lane.head_dim(), page.n_tokens);
+        cache.layout.tiers.of_lane(page.tier, index, lane.token(), page.n_tokens);
     SATCHEL_ASSERT(layout == *page.layout);
     page.layout = &layout;
     page.serial = page.bytes_serial = cache.next_serial++;

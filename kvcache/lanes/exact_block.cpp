@@ -10,7 +10,7 @@ Result<void> copy_exact(kernels::Backend& backend, std::size_t head_dim, const E
                         what.n_tokens * head_dim * sizeof(Half));
   };
   SATCHEL_TRY(rows(what.target.k, what.source.k));
-  SATCHEL_TRY(rows(what.target.v, what.source.v));
+  if (!what.source.is_latent()) SATCHEL_TRY(rows(what.target.v, what.source.v));
   return backend.copy(reinterpret_cast<std::byte*>(what.target.positions + what.to),
                       reinterpret_cast<const std::byte*>(what.source.positions + what.from),
                       what.n_tokens * sizeof(std::int32_t));

@@ -5,16 +5,15 @@
 
 namespace satchel::kvcache {
 
-std::size_t Lane::exact_bytes(std::size_t head_dim, const Capacity& capacity) {
-  return exact_block_bytes(capacity.n_sinks, head_dim) +
-         exact_block_bytes(capacity.n_tail, head_dim);
+std::size_t Lane::exact_bytes(const TokenShape& token, const Capacity& capacity) {
+  return exact_block_bytes(capacity.n_sinks, token) + exact_block_bytes(capacity.n_tail, token);
 }
 
-Lane::Lane(Arena& arena, const Reach& reach, std::size_t head_dim, ExtentId exact,
+Lane::Lane(Arena& arena, const Reach& reach, const TokenShape& token, ExtentId exact,
            const Capacity& capacity, std::size_t tail_kept)
     : arena_(arena),
       reach_(reach),
-      head_dim_(head_dim),
+      token_(token),
       exact_(exact),
       capacity_(capacity),
       tail_kept_(tail_kept) {}
@@ -44,17 +43,17 @@ bool Lane::owns_bytes(std::size_t index) const {
 }
 
 ExactBlock Lane::sinks() const {
-  return exact_block(arena_.at(exact_), capacity_.n_sinks, head_dim_);
+  return exact_block(arena_.at(exact_), capacity_.n_sinks, token_);
 }
 
 ExactBlock Lane::tail() const {
-  return exact_block(arena_.at(exact_) + exact_block_bytes(capacity_.n_sinks, head_dim_),
-                     capacity_.n_tail, head_dim_);
+  return exact_block(arena_.at(exact_) + exact_block_bytes(capacity_.n_sinks, token_),
+                     capacity_.n_tail, token_);
 }
 
 ExactBlock Lane::moved_sinks() const {
   SATCHEL_ASSERT(has_moved_sinks_);
-  return exact_block(arena_.at(moved_sinks_), capacity_.n_sinks, head_dim_);
+  return exact_block(arena_.at(moved_sinks_), capacity_.n_sinks, token_);
 }
 
 kernels::ExactRun Lane::seen_sinks() const {

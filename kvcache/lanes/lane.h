@@ -49,14 +49,15 @@ class Lane {
   struct Capacity {
     std::size_t n_sinks = 0, n_tail = 0;
   };
-  static std::size_t exact_bytes(std::size_t head_dim, const Capacity& capacity);
+  static std::size_t exact_bytes(const TokenShape& token, const Capacity& capacity);
   // reach: the cache's; outlives this. After it changes: arrange().
-  Lane(Arena& arena, const Reach& reach, std::size_t head_dim, ExtentId exact,
+  Lane(Arena& arena, const Reach& reach, const TokenShape& token, ExtentId exact,
        const Capacity& capacity, std::size_t tail_kept);
   Lane(const Lane&) = delete;
   Lane(Lane&&) = delete;
 
-  std::size_t head_dim() const { return head_dim_; }
+  const TokenShape& token() const { return token_; }
+  std::size_t head_dim() const { return token_.head_dim; }
   std::size_t n_sinks() const { return n_sinks_; }
   std::size_t n_tail() const { return n_tail_; }
   std::size_t tail_kept() const { return tail_kept_; }  // tail length after a flush
@@ -94,7 +95,7 @@ class Lane {
   // Pages that are in reach now come first, in text order.
   void arrange();
   // An extent for the moved copy of the sinks; held while the reach moves them.
-  std::size_t moved_sinks_bytes() const { return exact_block_bytes(capacity_.n_sinks, head_dim_); }
+  std::size_t moved_sinks_bytes() const { return exact_block_bytes(capacity_.n_sinks, token_); }
   bool has_moved_sinks() const { return has_moved_sinks_; }
   void set_moved_sinks(ExtentId extent);
   void give_moved_sinks();
@@ -109,7 +110,7 @@ class Lane {
 
   Arena& arena_;
   const Reach& reach_;
-  std::size_t head_dim_;
+  TokenShape token_;
   ExtentId exact_, moved_sinks_ = {};
   bool has_moved_sinks_ = false;
   Capacity capacity_;

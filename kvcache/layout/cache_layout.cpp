@@ -11,8 +11,7 @@ CacheLayout::CacheLayout(const CacheShape& shape_in, const Recipe& recipe_in, Ti
       recipe(recipe_in),
       pipeline(recipe.pipeline()),
       tiers(std::move(tiers_in)),
-      recipe_is_exact(tiers.of(kTierRecipe, shape.layers[0].head_dim, 1).k.is_exact() &&
-                      tiers.of(kTierRecipe, shape.layers[0].head_dim, 1).v.is_exact()) {
+      recipe_is_exact(tiers.of(kTierRecipe, shape.layers[0].token(), 1).is_exact()) {
   for (std::size_t layer = 0; layer < shape.n_layers(); ++layer) {
     first_lane.push_back(layer_of.size());
     layer_of.insert(layer_of.end(), shape.layers[layer].n_kv_heads, layer);
@@ -20,25 +19,31 @@ CacheLayout::CacheLayout(const CacheShape& shape_in, const Recipe& recipe_in, Ti
   first_lane.push_back(layer_of.size());
 }
 
+std::size_t CacheLayout::scratch_bytes(const TokenShape& token) const {
+  constexpr std::size_t n = kernels::kPageTokens;
+  return token.n_rows() * aligned_64(n * token.head_dim * sizeof(float)) +
+         aligned_64(n * sizeof(std::int32_t)) + (n_buckets() + 1) * exact_block_bytes(n, token);
+}
+
 std::size_t CacheLayout::scratch_bytes() const {
-  const std::size_t d = shape.head_dim_max(), n = kernels::kPageTokens;
-  return 2 * aligned_64(n * d * sizeof(float)) + aligned_64(n * sizeof(std::int32_t)) +
-         (n_buckets() + 1) * exact_block_bytes(n, d);
+  std::size_t most = 0;
+  for (const TokenShape& token : tiers.tokens()) most = std::max(most, scratch_bytes(token));
+  return most;
 }
 
 std::size_t CacheLayout::reserve_bytes() const {
   return Arena::rounded_up(tiers.page_bytes_max() + note_bytes(shape.head_dim_max()));
 }
 
-std::size_t CacheLayout::exact_bytes(std::size_t head_dim, std::size_t tail_kept) {
-  return Arena::rounded_up(Lane::exact_bytes(head_dim, exact_capacity(tail_kept)));
+std::size_t CacheLayout::exact_bytes(const TokenShape& token, std::size_t tail_kept) {
+  return Arena::rounded_up(Lane::exact_bytes(token, exact_capacity(tail_kept)));
 }
 
 std::size_t CacheLayout::fixed_bytes() const {
   std::size_t bytes =
       Arena::rounded_up(scratch_bytes()) + reserve_bytes() + running_state_bytes(shape);
   for (const LayerShape& layer : shape.layers)
-    bytes += layer.n_kv_heads * exact_bytes(layer.head_dim, pipeline.tail());
+    bytes += layer.n_kv_heads * exact_bytes(layer.token(), pipeline.tail());
   return bytes;
 }
 
@@ -62,14 +67,16 @@ std::uint8_t CacheLayout::protected_tier(std::uint8_t finest) const {
   return held_tier(std::min(finest, kTierEight));
 }
 
-std::size_t CacheLayout::page_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n) const {
-  return Arena::rounded_up(tiers.of(tier, head_dim, n).bytes + note_bytes(head_dim));
+std::size_t CacheLayout::page_bytes(std::uint8_t tier, const TokenShape& token,
+                                    std::size_t n) const {
+  return Arena::rounded_up(tiers.of(tier, token, n).bytes + note_bytes(token.head_dim));
 }
 
-std::size_t CacheLayout::body_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n) const {
+std::size_t CacheLayout::body_bytes(std::uint8_t tier, const TokenShape& token,
+                                    std::size_t n) const {
   const std::size_t rest = n % kernels::kPageTokens;
-  return n / kernels::kPageTokens * page_bytes(tier, head_dim, kernels::kPageTokens) +
-         (rest == 0 ? 0 : page_bytes(tier, head_dim, rest));
+  return n / kernels::kPageTokens * page_bytes(tier, token, kernels::kPageTokens) +
+         (rest == 0 ? 0 : page_bytes(tier, token, rest));
 }
 
 std::vector<std::string> CacheLayout::tier_names() const {

@@ -69,15 +69,16 @@ struct CacheLayout {
     return pipeline.reader().note_bytes(head_dim);
   }
   // Of a page with its note.
-  std::size_t page_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
+  std::size_t page_bytes(std::uint8_t tier, const TokenShape& token, std::size_t n_tokens) const;
   // Of as many pages as n_tokens of a lane take.
-  std::size_t body_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
-  // Of the extent that compactions work in.
+  std::size_t body_bytes(std::uint8_t tier, const TokenShape& token, std::size_t n_tokens) const;
+  // Of the extent that compactions work in, and of what a lane of that shape takes of it.
+  std::size_t scratch_bytes(const TokenShape& token) const;
   std::size_t scratch_bytes() const;
   // Of the page that a compaction may take where nothing is free.
   std::size_t reserve_bytes() const;
   // Of the extent for sinks and tail of a lane, for a tail of so many.
-  static std::size_t exact_bytes(std::size_t head_dim, std::size_t tail_kept);
+  static std::size_t exact_bytes(const TokenShape& token, std::size_t tail_kept);
   // What every cache takes at once: sinks and tails, that extent, the reserve, running states.
   std::size_t fixed_bytes() const;
 };

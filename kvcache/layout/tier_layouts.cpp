@@ -42,17 +42,21 @@ Result<void> use_hadamard(kernels::OperandShape& k) {
 }
 
 Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
-                                      std::size_t head_dim, std::size_t capacity, bool has_bases) {
-  kernels::PageShape shape{.head_dim = head_dim, .capacity = capacity};
+                                      const TokenShape& token, std::size_t capacity,
+                                      bool has_bases) {
+  const std::size_t head_dim = token.head_dim;
+  kernels::PageShape shape{
+      .head_dim = head_dim, .capacity = capacity, .is_latent = token.is_latent};
   if (tier == kTierEight) {
     shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
     shape.v = eight_bits(head_dim);
   } else if (tier >= kTierRecipe) {
     const CodecPair& codec = pipeline.codecs()[tier - kTierRecipe];
-    const std::size_t step = std::max(codec.k->capacity_step(), codec.v->capacity_step());
+    const std::size_t of_v = token.is_latent ? 1 : codec.v->capacity_step();
+    const std::size_t step = std::max(codec.k->capacity_step(), of_v);
     shape.capacity = (capacity + step - 1) / step * step;
     shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
-    shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
+    if (!token.is_latent) shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
     if (shape.k.transform == kernels::Transform::basis && !has_bases)
       SATCHEL_TRY(use_hadamard(shape.k));
     shape.has_log_counts = pipeline.needs_counts();
@@ -66,14 +70,13 @@ Result<TierLayouts> TierLayouts::make(const CacheShape& shape, const Pipeline& p
   TierLayouts made;
   made.n_tiers_ = kTierRecipe + pipeline.codecs().size();
   for (const LayerShape& layer : shape.layers)
-    if (std::find(made.head_dims_.begin(), made.head_dims_.end(), layer.head_dim) ==
-        made.head_dims_.end())
-      made.head_dims_.push_back(layer.head_dim);
-  for (const std::size_t head_dim : made.head_dims_)
+    if (std::find(made.tokens_.begin(), made.tokens_.end(), layer.token()) == made.tokens_.end())
+      made.tokens_.push_back(layer.token());
+  for (const TokenShape& token : made.tokens_)
     for (std::size_t tier = 0; tier < made.n_tiers_; ++tier)
       for (std::size_t i = 1; i <= kCapacities; ++i) {
         SATCHEL_TRY_ASSIGN(const kernels::PageLayout layout,
-                           layout_of(pipeline, static_cast<std::uint8_t>(tier), head_dim,
+                           layout_of(pipeline, static_cast<std::uint8_t>(tier), token,
                                      i * kernels::kPageStep, shape.key_bases != nullptr));
         made.layouts_.push_back(layout);
       }
@@ -86,7 +89,7 @@ void TierLayouts::give_bases(const CacheShape& shape) {
   own_of_tier_.assign(n_tiers_, kNone);
   for (std::size_t tier = 0, n = 0; tier < n_tiers_; ++tier) {
     const auto of_tier = static_cast<std::uint8_t>(tier);
-    if (of(of_tier, head_dims_.front(), 1).k.transform != kernels::Transform::basis) continue;
+    if (of(of_tier, tokens_.front(), 1).k.transform != kernels::Transform::basis) continue;
     own_of_tier_[tier] = n++;
     SATCHEL_ASSERT(shape.suits(*shape.key_bases));
     bases_ = shape.key_bases;
@@ -99,38 +102,39 @@ void TierLayouts::give_bases(const CacheShape& shape) {
         basis.rope = layer.rope();
         basis.id = basis_id(*bases_, lane, layer);
         for (std::size_t i = 1; i <= kCapacities; ++i)
-          own_.emplace_back(of(of_tier, layer.head_dim, i * kernels::kPageStep)).k.basis = basis;
+          own_.emplace_back(of(of_tier, layer.token(), i * kernels::kPageStep)).k.basis = basis;
       }
     }
   }
 }
 
 const kernels::PageLayout& TierLayouts::of_lane(std::uint8_t tier, std::size_t lane,
-                                                std::size_t head_dim, std::size_t n_tokens) const {
+                                                const TokenShape& token,
+                                                std::size_t n_tokens) const {
   SATCHEL_ASSERT(tier < n_tiers_ && lane < n_lanes_);
   const std::size_t own = own_of_tier_[tier];
-  if (own == kNone) return of(tier, head_dim, n_tokens);
+  if (own == kNone) return of(tier, token, n_tokens);
   SATCHEL_ASSERT(n_tokens > 0 && n_tokens <= kernels::kPageTokens);
   const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
   return own_[(own * n_lanes_ + lane) * kCapacities + capacity];
 }
 
-const kernels::PageLayout& TierLayouts::of(std::uint8_t tier, std::size_t head_dim,
+const kernels::PageLayout& TierLayouts::of(std::uint8_t tier, const TokenShape& token,
                                            std::size_t n_tokens) const {
   SATCHEL_ASSERT(tier < n_tiers_ && n_tokens > 0 && n_tokens <= kernels::kPageTokens);
-  const auto found = std::find(head_dims_.begin(), head_dims_.end(), head_dim);
-  SATCHEL_ASSERT(found != head_dims_.end());
-  const auto of_dim = static_cast<std::size_t>(found - head_dims_.begin());
+  const auto found = std::find(tokens_.begin(), tokens_.end(), token);
+  SATCHEL_ASSERT(found != tokens_.end());
+  const auto of_token = static_cast<std::size_t>(found - tokens_.begin());
   const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
-  return layouts_[(of_dim * n_tiers_ + tier) * kCapacities + capacity];
+  return layouts_[(of_token * n_tiers_ + tier) * kCapacities + capacity];
 }
 
-std::size_t TierLayouts::bytes(std::uint8_t tier, std::size_t head_dim,
+std::size_t TierLayouts::bytes(std::uint8_t tier, const TokenShape& token,
                                std::size_t n_tokens) const {
   const std::size_t rest = n_tokens % kernels::kPageTokens;
   const std::size_t full =
-      n_tokens / kernels::kPageTokens * of(tier, head_dim, kernels::kPageTokens).bytes;
-  return full + (rest == 0 ? 0 : of(tier, head_dim, rest).bytes);
+      n_tokens / kernels::kPageTokens * of(tier, token, kernels::kPageTokens).bytes;
+  return full + (rest == 0 ? 0 : of(tier, token, rest).bytes);
 }
 
 std::size_t TierLayouts::page_bytes_max() const {

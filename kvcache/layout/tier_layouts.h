@@ -1,4 +1,4 @@
-// TierLayouts: the page layouts of one cache, by tier, head_dim and capacity. Lanes with small
+// TierLayouts: the page layouts of one cache, by tier, shape of a token and capacity. Lanes with small
 // budgets have small pages, so layouts are looked up by the number of tokens.
 //   tiers   kTierExact, kTierEight, then the recipe's codecs
 //   lanes   share layouts, except for keys in the lane's own basis: these have a layout per lane
@@ -26,16 +26,16 @@ class TierLayouts {
 
   std::size_t n_tiers() const { return n_tiers_; }
   // The smallest layout that holds n_tokens, 1 … kPageTokens. The reference lives as long as this.
-  const kernels::PageLayout& of(std::uint8_t tier, std::size_t head_dim,
+  const kernels::PageLayout& of(std::uint8_t tier, const TokenShape& token,
                                 std::size_t n_tokens) const;
-  // The layout for pages of a lane, numbered as in CacheShape, with that head_dim.
-  const kernels::PageLayout& of_lane(std::uint8_t tier, std::size_t lane, std::size_t head_dim,
+  // The layout for pages of a lane, numbered as in CacheShape, whose tokens have that shape.
+  const kernels::PageLayout& of_lane(std::uint8_t tier, std::size_t lane, const TokenShape& token,
                                      std::size_t n_tokens) const;
   // Bytes of the pages that hold n_tokens of one lane.
-  std::size_t bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
+  std::size_t bytes(std::uint8_t tier, const TokenShape& token, std::size_t n_tokens) const;
   std::size_t page_bytes_max() const;
-  // The distinct head_dims of the model's lanes.
-  const std::vector<std::size_t>& head_dims() const { return head_dims_; }
+  // The distinct ones of the model's lanes.
+  const std::vector<TokenShape>& tokens() const { return tokens_; }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -43,8 +43,8 @@ class TierLayouts {
 
   static constexpr std::size_t kCapacities = kernels::kPageTokens / kernels::kPageStep;
   std::size_t n_tiers_ = 0;
-  std::vector<std::size_t> head_dims_;  // distinct
-  // [head_dims, tiers, capacities]; a capacity that a codec lacks has its next larger layout
+  std::vector<TokenShape> tokens_;  // distinct
+  // [tokens, tiers, capacities]; a capacity that a codec lacks has its next larger layout
   std::vector<kernels::PageLayout> layouts_;
   std::size_t n_lanes_ = 0;
   std::vector<std::size_t> own_of_tier_;  // [tiers] index of the tier in own_, or kNone

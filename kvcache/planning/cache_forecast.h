@@ -76,7 +76,7 @@ class CacheForecast {
 
  private:
   std::size_t exact_bytes(std::size_t lane, std::size_t tail_kept) const {
-    return CacheLayout::exact_bytes(layout_.layer(lane).head_dim, tail_kept);
+    return CacheLayout::exact_bytes(layout_.layer(lane).token(), tail_kept);
   }
   std::size_t free_bytes() const {
     return saturating_sub(memory_.arena_bytes, bytes() + memory_.others_bytes);

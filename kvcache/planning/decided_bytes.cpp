@@ -15,9 +15,9 @@ std::size_t ragged_over_all(const CacheView& cache, std::size_t n_tokens, std::s
   std::size_t bytes = 0;
   for (std::size_t layer = 0; layer < cache.layout.shape.n_layers(); ++layer)
     if (cache.layout.takes_part(layer))
-      bytes = std::max(bytes,
-                       ragged_bytes(cache, kTierRecipe, cache.layout.shape.layers[layer].head_dim,
-                                    n_tokens, n_lanes, kPartialPages));
+      bytes =
+          std::max(bytes, ragged_bytes(cache, kTierRecipe, cache.layout.shape.layers[layer].token(),
+                                       n_tokens, n_lanes, kPartialPages));
   return bytes;
 }
 
@@ -25,14 +25,14 @@ std::size_t ragged_over_all(const CacheView& cache, std::size_t n_tokens, std::s
 
 // Whole pages take their share, and the last page of each lane at most so much more. Each tier of a
 // lane has pages of its own.
-std::size_t ragged_bytes(const CacheView& cache, std::uint8_t tier, std::size_t head_dim,
+std::size_t ragged_bytes(const CacheView& cache, std::uint8_t tier, const TokenShape& token,
                          std::size_t n_tokens, std::size_t n_lanes, std::size_t n_partial) {
   if (n_tokens == 0) return 0;
   constexpr std::size_t kFull = kernels::kPageTokens, kStep = kernels::kPageStep;
-  const std::size_t full = cache.layout.page_bytes(tier, head_dim, kFull);
+  const std::size_t full = cache.layout.page_bytes(tier, token, kFull);
   std::size_t beyond = 0;
   for (std::size_t n = 1; n < kFull; n += kStep) {
-    const std::size_t share = full * n / kFull, page = cache.layout.page_bytes(tier, head_dim, n);
+    const std::size_t share = full * n / kFull, page = cache.layout.page_bytes(tier, token, n);
     beyond = std::max(beyond, page - std::min(page, share));
   }
   const std::size_t n_last =
@@ -68,9 +68,9 @@ std::size_t decided_bytes(const CacheView& cache, std::size_t first_position,
     const std::size_t n = shape.n_kv_heads;
     if (!cache.layout.takes_part(layer)) {  // pages go when all of them is behind the window
       const std::size_t held = std::min(n_tokens - n_exact, shape.window + kernels::kPageTokens);
-      bytes += n * ragged_bytes(cache, kTierRecipe, shape.head_dim, held, 1, kPartialPages);
+      bytes += n * ragged_bytes(cache, kTierRecipe, shape.token(), held, 1, kPartialPages);
     } else if (!over_all) {
-      bytes += ragged_bytes(cache, kTierRecipe, shape.head_dim, body(totals[taking_part++], n), n,
+      bytes += ragged_bytes(cache, kTierRecipe, shape.token(), body(totals[taking_part++], n), n,
                             kPartialPages);
     }
   }

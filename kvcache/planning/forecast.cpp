@@ -19,7 +19,7 @@ void add_run(std::vector<PlannedRun>& out, std::uint8_t tier, std::size_t n) {
 
 void CacheForecast::add_pages(std::size_t lane, const PlannedRun& run) {
   if (run.n_tokens == 0) return;
-  held_bytes_ += layout_.body_bytes(run.tier, layout_.layer(lane).head_dim, run.n_tokens);
+  held_bytes_ += layout_.body_bytes(run.tier, layout_.layer(lane).token(), run.n_tokens);
   runs_[lane].push_back(run);
 }
 
@@ -27,9 +27,10 @@ PlannedRun CacheForecast::take_pages(std::size_t lane, std::size_t first, std::u
   PlannedRun taken;
   for (PlannedRun& run : runs_[lane]) {
     if (run.last_position < first || run.tier >= tier_end) continue;
-    const std::size_t n_left = run.n_before(first), head_dim = layout_.layer(lane).head_dim;
-    held_bytes_ -= layout_.body_bytes(run.tier, head_dim, run.n_tokens);
-    held_bytes_ += layout_.body_bytes(run.tier, head_dim, n_left);
+    const std::size_t n_left = run.n_before(first);
+    const TokenShape token = layout_.layer(lane).token();
+    held_bytes_ -= layout_.body_bytes(run.tier, token, run.n_tokens);
+    held_bytes_ += layout_.body_bytes(run.tier, token, n_left);
     taken.last_position = std::max(taken.last_position, run.last_position);
     taken.n_tokens += run.n_tokens - n_left;
     run.last_position -= run.n_tokens - n_left;
@@ -133,7 +134,7 @@ void CacheForecast::drop_behind_windows() {
     if (window == 0 || text_.n_tokens < window) continue;
     for (PlannedRun& run : runs_[i]) {
       const std::size_t n_gone = run.n_before(text_.n_tokens - window + 1);
-      held_bytes_ -= layout_.body_bytes(run.tier, layout_.layer(i).head_dim, n_gone);
+      held_bytes_ -= layout_.body_bytes(run.tier, layout_.layer(i).token(), n_gone);
       run.n_tokens -= n_gone;
     }
     std::erase_if(runs_[i], [](const PlannedRun& run) { return run.n_tokens == 0; });

@@ -89,24 +89,24 @@ void plan_lanes(PrefillPlan& plan, const CacheView& cache) {
 // the tier changes. Nothing pending is finer than `finest`.
 std::size_t line_bytes(const CacheView& cache, std::size_t lane, std::size_t n_head,
                        std::size_t n_new, std::uint8_t tier, std::uint8_t finest) {
-  const std::size_t head_dim = cache.layout.layer(lane).head_dim;
+  const TokenShape token = cache.layout.layer(lane).token();
   const std::size_t first = cache.text.n_tokens - cache.tails[lane].n;
   std::size_t bytes = 0, n = 0;
   std::uint8_t now = tier;
   for (std::size_t at = 0; at < n_head; ++at) {
     const std::uint8_t here = cache.layout.tier_at(cache.text, first + at, finest);
     if (n > 0 && here != now) {
-      bytes += cache.layout.body_bytes(now, head_dim, n);
+      bytes += cache.layout.body_bytes(now, token, n);
       n = 0;
     }
     now = here;
     ++n;
   }
   if (n > 0 && n_new > 0 && now != tier) {
-    bytes += cache.layout.body_bytes(now, head_dim, n);
+    bytes += cache.layout.body_bytes(now, token, n);
     n = 0;
   }
-  return bytes + cache.layout.body_bytes(n_new > 0 ? tier : now, head_dim, n + n_new);
+  return bytes + cache.layout.body_bytes(n_new > 0 ? tier : now, token, n + n_new);
 }
 
 // In pages, of one lane's new tokens that are neither sinks nor tail. Where a lane begins to afford
@@ -141,7 +141,7 @@ void plan_decided_layer(PrefillPlan& plan, const CacheView& cache, std::size_t l
   }
   const std::size_t n_body =
       plan.budgets_known ? n_known : std::max(total - std::min(total, n_exact), n_least);
-  plan.body_bytes += ragged_bytes(cache, kTierRecipe, shape.head_dim, n_body, shape.n_kv_heads);
+  plan.body_bytes += ragged_bytes(cache, kTierRecipe, shape.token(), n_body, shape.n_kv_heads);
 }
 
 void plan_body(PrefillPlan& plan, const CacheView& cache) {
@@ -179,11 +179,11 @@ std::size_t shortening_bytes(const PrefillPlan& plan, const CacheView& cache) {
   if (short_tail >= cache.layout.pipeline.tail()) return 0;
   std::size_t most = 0;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
-    const std::size_t head_dim = cache.layout.layer(i).head_dim;
+    const TokenShape token = cache.layout.layer(i).token();
     const std::size_t n_flush =
         plan.lanes[i].n_tail_after - std::min(plan.lanes[i].n_tail_after, short_tail);
-    most = std::max(most, CacheLayout::exact_bytes(head_dim, short_tail) +
-                              cache.layout.body_bytes(kTierRecipe, head_dim, n_flush));
+    most = std::max(most, CacheLayout::exact_bytes(token, short_tail) +
+                              cache.layout.body_bytes(kTierRecipe, token, n_flush));
   }
   return most;
 }
@@ -197,15 +197,15 @@ void plan_settling(PrefillPlan& plan, const CacheView& cache) {
   std::size_t waiting = 0, old = 0;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
     const LanePlan& lane = plan.lanes[i];
-    const std::size_t head_dim = cache.layout.layer(i).head_dim,
-                      window = cache.layout.layer(i).window;
+    const TokenShape token = cache.layout.layer(i).token();
+    const std::size_t window = cache.layout.layer(i).window;
     const std::size_t n_new = lane.n_body - std::min(lane.n_body, lane.n_tail_before);
     waiting +=
-        cache.layout.body_bytes(plan.tier, head_dim, window == 0 ? n_new : std::min(n_new, window));
+        cache.layout.body_bytes(plan.tier, token, window == 0 ? n_new : std::min(n_new, window));
     const std::size_t n_old = lane.n_tail_after - std::min(lane.n_tail_after, n);
     // Each may be of another tier than the one before.
     for (std::size_t n_page = 1; n_page <= std::min(n_old, kernels::kPageTokens); ++n_page)
-      old = std::max(old, cache.layout.page_bytes(kTierExact, head_dim, n_page));
+      old = std::max(old, cache.layout.page_bytes(kTierExact, token, n_page));
     if (n_old > 0) plan.settle_bytes += old * kFlushRunsMax;
   }
   const std::size_t decided = decided_bytes(cache, plan.first_position, n);
@@ -233,7 +233,7 @@ void place_held(PrefillPlan& plan, const CacheShape& shape, const Take& take) {
   if (!std::any_of(shape.layers.begin(), shape.layers.end(), is_shared)) return;
   for (const LayerShape& layer : shape.layers)
     plan.held_at.push_back(
-        take(layer.is_shared ? layer.n_kv_heads * exact_block_bytes(plan.n_tokens(), layer.head_dim)
+        take(layer.is_shared ? layer.n_kv_heads * exact_block_bytes(plan.n_tokens(), layer.token())
                              : 0));
 }
 
@@ -249,7 +249,7 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
     n_heads = std::max(n_heads, layer.n_heads);
     q_width = std::max(q_width, layer.n_heads * layer.head_dim);
     n_kv_heads = std::max(n_kv_heads, layer.n_kv_heads);
-    lines = std::max(lines, layer.n_kv_heads * exact_block_bytes(n_line, layer.head_dim));
+    lines = std::max(lines, layer.n_kv_heads * exact_block_bytes(n_line, layer.token()));
   }
   plan.positions_at = take(plan.n_tokens() * sizeof(std::int32_t));
   plan.lines_at = take(lines);
@@ -281,7 +281,7 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
   }
   for (std::size_t i = 0; i < plan.lanes.size(); ++i)
     plan.lanes[i].staged_at = take(exact_block_bytes(
-        plan.lanes[i].n_new_sinks + plan.lanes[i].n_tail_after, cache.layout.layer(i).head_dim));
+        plan.lanes[i].n_new_sinks + plan.lanes[i].n_tail_after, cache.layout.layer(i).token()));
   plan.scratch_bytes = Arena::rounded_up(at);
 }
 

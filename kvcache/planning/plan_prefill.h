@@ -42,7 +42,7 @@ std::size_t probe_bytes(const CacheView& cache, std::size_t n_waiting);
 
 // Bytes that pages of n_tokens in m lanes take at most, however they share them, if each lane has
 // n_partial pages of a tier that are not full.
-std::size_t ragged_bytes(const CacheView& cache, std::uint8_t tier, std::size_t head_dim,
+std::size_t ragged_bytes(const CacheView& cache, std::uint8_t tier, const TokenShape& token,
                          std::size_t n_tokens, std::size_t n_lanes, std::size_t n_partial = 1);
 
 }  // namespace satchel::kvcache

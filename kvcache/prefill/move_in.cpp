@@ -9,8 +9,8 @@ namespace satchel::kvcache {
 Result<void> Prefill::State::move_in(std::size_t index) {
   const LanePlan& part = plan.lanes[index];
   Lane& lane = cache.lanes[index];
-  const ExactBlock staged = exact_block(scratch.at(part.staged_at),
-                                        part.n_new_sinks + part.n_tail_after, lane.head_dim());
+  const ExactBlock staged =
+      exact_block(scratch.at(part.staged_at), part.n_new_sinks + part.n_tail_after, lane.token());
   SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
                          {staged, 0, lane.sinks(), lane.n_sinks(), part.n_new_sinks}));
   SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),

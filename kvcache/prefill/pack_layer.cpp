@@ -193,7 +193,7 @@ Result<void> LayerPacker::gather_kept(std::span<const std::vector<std::uint8_t>>
                          .to = static_cast<std::byte*>(target)});
     };
     gather(from.k, scratch_.head_dim() * sizeof(Half), to.k);
-    gather(from.v, scratch_.head_dim() * sizeof(Half), to.v);
+    if (!to.is_latent()) gather(from.v, scratch_.head_dim() * sizeof(Half), to.v);
     gather(from.positions, sizeof(std::int32_t), to.positions);
   }
   return cache_.backend.gather(gathers);
@@ -242,7 +242,7 @@ Result<void> LayerPacker::stage_tails() {
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     const LanePlan& lane = plan_.lanes[scratch_.lane_index(head)];
     const std::size_t n = lane.n_new_sinks + lane.n_tail_after;
-    const ExactBlock staged = exact_block(scratch_.at(lane.staged_at), n, scratch_.head_dim());
+    const ExactBlock staged = exact_block(scratch_.at(lane.staged_at), n, scratch_.token());
     const std::size_t end = scratch_.headroom() + plan_.n_tokens();
     SATCHEL_TRY(
         copy_exact(cache_.backend, scratch_.head_dim(),

@@ -173,7 +173,8 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
   std::vector<kernels::StoreArgs> stores;
   for (std::size_t head = 0; head < s.scratch.n_kv_heads(); ++head) {
     const ExactBlock block = s.scratch.fresh(head);
-    for (const auto& [from, to] : {std::pair(k, block.k), std::pair(v, block.v)})
+    const std::array rows = {std::pair(k, block.k), std::pair(v, block.v)};
+    for (const auto& [from, to] : std::span(rows).first(s.scratch.token().n_rows()))
       stores.push_back({.from = from + head * head_dim,
                         .n_rows = n_tokens,
                         .n_values = head_dim,

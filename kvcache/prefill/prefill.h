@@ -43,7 +43,8 @@ class Prefill {
   // weighed. In a probe it changes nothing.
   void tell_ids(std::span<const std::int32_t> ids);
   Result<void> begin_layer(std::size_t layer);
-  // k, v [n, n_kv_heads, head_dim] fp32 after RoPE: the next n tokens, in order.
+  // k, v [n, n_kv_heads, head_dim] fp32 after RoPE: the next n tokens, in order. Of a latent layer
+  // v is not read.
   Result<void> add_chunk(const float* k, const float* v, std::size_t n_tokens);
   // What the chunk last added attends to: history and this layer's tokens so far; first_token and
   // n_tokens are the caller's to set. Valid until the next call.

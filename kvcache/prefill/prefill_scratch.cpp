@@ -13,13 +13,13 @@ PrefillScratch::PrefillScratch(CacheState& cache_in, PrefillPlan plan_in, Arena:
 }
 
 ExactBlock PrefillScratch::line(std::size_t head) const {
-  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), head_dim());
-  return exact_block(at(plan.lines_at) + head * bytes, plan.line_tokens(), head_dim());
+  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), token());
+  return exact_block(at(plan.lines_at) + head * bytes, plan.line_tokens(), token());
 }
 
 ExactBlock PrefillScratch::kept(std::size_t head) const {
-  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), head_dim());
-  return exact_block(at(plan.kept_at) + head * bytes, plan.line_tokens(), head_dim());
+  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), token());
+  return exact_block(at(plan.kept_at) + head * bytes, plan.line_tokens(), token());
 }
 
 ExactBlock PrefillScratch::fresh(std::size_t head) const {
@@ -29,9 +29,9 @@ ExactBlock PrefillScratch::fresh(std::size_t head) const {
 }
 
 ExactBlock PrefillScratch::held(std::size_t of_layer, std::size_t head) const {
-  const std::size_t dim = cache.layout.shape.layers[of_layer].head_dim;
-  const std::size_t bytes = exact_block_bytes(plan.n_tokens(), dim);
-  return exact_block(at(plan.held_at[of_layer]) + head * bytes, plan.n_tokens(), dim);
+  const TokenShape its_token = cache.layout.shape.layers[of_layer].token();
+  const std::size_t bytes = exact_block_bytes(plan.n_tokens(), its_token);
+  return exact_block(at(plan.held_at[of_layer]) + head * bytes, plan.n_tokens(), its_token);
 }
 
 float* PrefillScratch::scores(std::size_t head) const {

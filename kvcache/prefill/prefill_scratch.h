@@ -14,7 +14,8 @@ struct PrefillScratch {
   PrefillScratch(CacheState& cache_in, PrefillPlan plan_in, Arena::Lease lease_in);
 
   std::size_t n_kv_heads() const { return cache.layout.shape.layers[layer].n_kv_heads; }
-  std::size_t head_dim() const { return cache.layout.shape.layers[layer].head_dim; }
+  TokenShape token() const { return cache.layout.shape.layers[layer].token(); }
+  std::size_t head_dim() const { return token().head_dim; }
   std::size_t lane_index(std::size_t head) const { return cache.layout.first_lane[layer] + head; }
   bool is_probe() const { return plan.mode == PrefillMode::probe; }
   std::byte* at(std::size_t offset) const { return lease.data() + offset; }

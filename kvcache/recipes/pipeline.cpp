@@ -253,6 +253,15 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   return made;
 }
 
+// A merger changes values and not the keys that find them.
+Result<void> Pipeline::check(const CacheShape& shape) const {
+  if (decides() && merger_->merges() && shape.has_latent_lanes())
+    return Error{ErrorKind::unsupported, "RECIPE_LATENT",
+                 "This recipe changes values apart from keys, but this model caches one latent "
+                 "vector that is both. Use a recipe without a merger, such as \"satchel\"."};
+  return scorer_ == nullptr ? Result<void>() : scorer_->check(shape);
+}
+
 Result<void> Pipeline::check_reclaim_steps(const JsonNode& recipe, std::string_view called) const {
   const bool evicts = std::any_of(reclaim_steps_.begin(), reclaim_steps_.end(),
                                   [](const ReclaimStep& step) { return step.evicts(); });

@@ -61,9 +61,7 @@ class Pipeline {
     return decides() ? scorer_->requirements(known) : ScorerRequirements{};
   }
   // Whether caches of this model can use the recipe; errors as Scorer::check.
-  Result<void> check(const CacheShape& shape) const {
-    return scorer_ == nullptr ? Result<void>() : scorer_->check(shape);
-  }
+  Result<void> check(const CacheShape& shape) const;
   // Whether decisions want a head-budget profile.
   bool needs_head_budgets() const { return decides() && allocator_->needs_head_budgets(); }
   // These four require decides().

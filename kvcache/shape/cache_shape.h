@@ -20,6 +20,7 @@
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
 #include "kernels/contract/backend.h"
+#include "kvcache/lanes/token_shape.h"
 #include "kvcache/profile/head_budgets.h"
 #include "kvcache/profile/key_bases.h"
 #include "kvcache/profile/selector_weights.h"
@@ -28,6 +29,9 @@ namespace satchel::kvcache {
 
 struct LayerShape {
   std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  // Multi-head latent attention: a token's row in the lane is key and value, so that only one is
+  // held. Attention gives weighted sums of keys, [n_heads, head_dim].
+  bool is_latent = false;
   float attention_scale = 0;  // usually 1 / sqrt(head_dim)
   float soft_cap = 0;         // of the logits, as AttendArgs::soft_cap; 0: none
   std::size_t window = 0;     // 0: none
@@ -38,6 +42,7 @@ struct LayerShape {
   bool is_shared = false;
 
   std::size_t n_group() const { return n_heads / n_kv_heads; }
+  TokenShape token() const { return {.head_dim = head_dim, .is_latent = is_latent}; }
   std::size_t n_rotated() const { return 2 * inverse_frequency.size(); }
   // Reads this shape's frequencies in place.
   kernels::RopeTable rope() const {
@@ -64,7 +69,7 @@ struct LayerShape {
     return lse;
   }
   // fp16 K and V of one token in the layer's lanes.
-  std::size_t fp16_bytes_per_token() const { return n_kv_heads * head_dim * 2 * sizeof(Half); }
+  std::size_t fp16_bytes_per_token() const { return n_kv_heads * token().fp16_bytes(); }
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 
@@ -156,6 +161,10 @@ struct CacheShape {
         return false;
     }
     return true;
+  }
+  bool has_latent_lanes() const {
+    return std::any_of(layers.begin(), layers.end(),
+                       [](const LayerShape& layer) { return layer.is_latent; });
   }
   std::size_t head_dim_max() const {
     std::size_t most = 0;

@@ -125,9 +125,11 @@ Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes) {
   return cut;
 }
 
-Cut cut_exact(std::size_t n_bytes) {
-  return {plane(Owner::k, kernels::PlaneKind::exact16, 16, n_bytes / 2),
-          plane(Owner::v, kernels::PlaneKind::exact16, 16, n_bytes / 2)};
+Cut cut_exact(const TokenShape& token, std::size_t n_tokens) {
+  const std::size_t n_bytes = n_tokens * token.head_dim * sizeof(Half);
+  Cut cut = {plane(Owner::k, kernels::PlaneKind::exact16, 16, n_bytes)};
+  if (!token.is_latent) cut.push_back(plane(Owner::v, kernels::PlaneKind::exact16, 16, n_bytes));
+  return cut;
 }
 
 Cut cut_scores(std::size_t n_bytes) {

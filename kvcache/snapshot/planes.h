@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/contract/page_layout.h"
+#include "kvcache/lanes/token_shape.h"
 
 namespace satchel::kvcache {
 
@@ -36,7 +37,8 @@ using Cut = std::vector<Stretch>;  // of an item, without holes
 
 // A page with the reader's note behind it.
 Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes);
-Cut cut_exact(std::size_t n_bytes);                        // sinks or a tail: k, then v
+// Sinks or a tail: k, then v if the lane holds it.
+Cut cut_exact(const TokenShape& token, std::size_t n_tokens);
 Cut cut_scores(std::size_t n_bytes);                       // fp32
 Cut cut_states(std::size_t n_bytes, std::size_t n_codes);  // of a layer: fp32, then codes
 

@@ -88,7 +88,7 @@ Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) 
   const auto [found, is_new] = pages_.try_emplace(
       stored.serial, Page{.lane = lane,
                           .layout = &cache_.layout.tiers.of_lane(
-                              stored.tier, lane, cache_.lanes[lane].head_dim(), stored.n_tokens),
+                              stored.tier, lane, cache_.lanes[lane].token(), stored.n_tokens),
                           .n_tokens = stored.n_tokens,
                           .tier = stored.tier});
   Page& page = found->second;
@@ -109,7 +109,7 @@ std::size_t Restorer::bytes_needed() const {
       manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk) +
       cache_.moved_sinks_needs(manifest_.reach);
   for (const auto& [serial, page] : pages_)
-    bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].head_dim(), page.n_tokens);
+    bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].token(), page.n_tokens);
   return bytes;
 }
 
@@ -220,7 +220,7 @@ Result<void> Restorer::add_exact(RecordKind kind, const RecordItem& item,
   const Lane& lane = cache_.lanes[item.lane];
   bool& is_here = is_sinks ? lanes_[item.lane].has_sinks : lanes_[item.lane].has_tail;
   const std::size_t row_bytes = n * lane.head_dim() * sizeof(Half);
-  if (is_here || n == 0 || item.number != 0 || bytes.size() != 2 * row_bytes)
+  if (is_here || n == 0 || item.number != 0 || bytes.size() != lane.token().n_rows() * row_bytes)
     return damaged("lane " + std::to_string(item.lane) + " has a different number of exact tokens");
   if (!are_finite_halves(bytes))
     return damaged("lane " + std::to_string(item.lane) + " contains NaN or infinite values");
@@ -229,7 +229,8 @@ Result<void> Restorer::add_exact(RecordKind kind, const RecordItem& item,
   std::iota(positions.begin(), positions.end(),
             static_cast<std::int32_t>(is_sinks ? 0 : manifest_.n_tokens() - n));
   SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.k), bytes.first(row_bytes)));
-  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.v), bytes.last(row_bytes)));
+  if (!to.is_latent())
+    SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.v), bytes.last(row_bytes)));
   SATCHEL_TRY(upload(cache_.backend, to.positions, positions));
   is_here = true;
   return {};

@@ -162,13 +162,14 @@ Result<void> Saver::add_exact(RecordKind kind, std::size_t lane, const ExactBloc
                               std::size_t n) {
   if (n == 0) return {};
   const std::size_t row_bytes = n * cache_.lanes[lane].head_dim() * sizeof(Half);
+  const std::size_t n_bytes = n * cache_.lanes[lane].token().fp16_bytes();
   SATCHEL_TRY_ASSIGN(ByteWriter* const to,
                      place_for(kind,
                                {.lane = static_cast<std::uint32_t>(lane),
-                                .n_bytes = static_cast<std::uint32_t>(2 * row_bytes)},
-                               cut_exact(2 * row_bytes)));
+                                .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                               cut_exact(cache_.lanes[lane].token(), n)));
   SATCHEL_TRY(download(*to, exact.k, row_bytes));
-  return download(*to, exact.v, row_bytes);
+  return exact.is_latent() ? Result<void>() : download(*to, exact.v, row_bytes);
 }
 
 Result<void> Saver::put_scores() {

@@ -35,6 +35,9 @@ std::vector<std::byte> shape_bytes(const CacheShape& shape) {
   for (const LayerShape& layer : shape.layers)
     for (const std::size_t value : {layer.n_kv_heads, layer.head_dim, layer.window})
       writer.number(static_cast<std::uint32_t>(value));
+  // A shape without latent layers has the bytes that it had before there were any.
+  for (std::size_t i = 0; i < shape.n_layers(); ++i)
+    if (shape.layers[i].is_latent) writer.text("latent").number(static_cast<std::uint32_t>(i));
   if (!shape.states.empty()) writer.number(static_cast<std::uint32_t>(shape.states.size()));
   for (const StateShape& state : shape.states)
     writer.number(static_cast<std::uint32_t>(state.n_values));
@@ -44,14 +47,15 @@ std::vector<std::byte> shape_bytes(const CacheShape& shape) {
 std::vector<std::byte> layout_bytes(const CacheLayout& layout) {
   ByteWriter writer;
   writer.number(static_cast<std::uint32_t>(layout.tiers.n_tiers()));
-  writer.number(static_cast<std::uint32_t>(layout.tiers.head_dims().size()));
-  for (const std::size_t head_dim : layout.tiers.head_dims()) {
+  writer.number(static_cast<std::uint32_t>(layout.tiers.tokens().size()));
+  for (const TokenShape& token : layout.tiers.tokens()) {
+    const std::size_t head_dim = token.head_dim;
     writer.number(static_cast<std::uint32_t>(head_dim));
     writer.number(static_cast<std::uint32_t>(layout.note_bytes(head_dim)));
     for (std::size_t tier = 0; tier < layout.tiers.n_tiers(); ++tier)
       for (std::size_t n = kernels::kPageStep; n <= kernels::kPageTokens; n += kernels::kPageStep) {
         const kernels::PageLayout& page =
-            layout.tiers.of(static_cast<std::uint8_t>(tier), head_dim, n);
+            layout.tiers.of(static_cast<std::uint8_t>(tier), token, n);
         writer.number(page.head_dim).number(page.capacity).number(page.positions_at);
         writer.number(page.log_counts_at).number(page.bytes);
         write_operand(writer, page.k, head_dim, layout);

@@ -43,10 +43,10 @@ Result<void> CacheState::take_fixed() {
   SATCHEL_TRY_ASSIGN(reserve, arena.take(layout.reserve_bytes()));
   has_reserve = true;
   for (std::size_t i = 0; i < layout.shape.n_lanes(); ++i) {
-    const std::size_t head_dim = layout.layer(i).head_dim;
+    const TokenShape token = layout.layer(i).token();
     const Lane::Capacity capacity = exact_capacity(layout.pipeline.tail());
-    SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(head_dim, capacity)));
-    lanes.emplace_back(arena, reach, head_dim, exact, capacity, layout.pipeline.tail());
+    SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(token, capacity)));
+    lanes.emplace_back(arena, reach, token, exact, capacity, layout.pipeline.tail());
   }
   SATCHEL_TRY_ASSIGN(table, backend.make_lane_table(layout.shape.n_lanes()));
   for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
@@ -56,10 +56,11 @@ Result<void> CacheState::take_fixed() {
 }
 
 Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, std::size_t n) {
-  const std::size_t head_dim = lanes[lane].head_dim();
+  const TokenShape& token = lanes[lane].token();
   PageRecord page;
-  page.layout = &layout.tiers.of_lane(tier, lane, head_dim, n);
-  SATCHEL_TRY_ASSIGN(page.extent, arena.take(page.layout->bytes + layout.note_bytes(head_dim)));
+  page.layout = &layout.tiers.of_lane(tier, lane, token, n);
+  SATCHEL_TRY_ASSIGN(page.extent,
+                     arena.take(page.layout->bytes + layout.note_bytes(token.head_dim)));
   page.serial = page.bytes_serial = next_serial++;
   page.tier = tier;
   page.n_tokens = static_cast<std::uint32_t>(n);
@@ -78,7 +79,8 @@ Result<void> CacheState::write_note(const PageRecord& page, std::size_t head_dim
 
 Result<void> CacheState::read_keys(const PageRecord& page, std::size_t head_dim,
                                    std::vector<float>& keys) {
-  float* decoded = compaction_scratch(*this, head_dim).k;
+  const TokenShape token{.head_dim = head_dim, .is_latent = page.layout->is_latent()};
+  float* decoded = compaction_scratch(*this, token).k;
   const kernels::DecodeArgs args{.layout = page.layout,
                                  .page = arena.at(page.extent),
                                  .n_tokens = page.n_tokens,
@@ -128,6 +130,7 @@ Result<void> move_lane_sinks(CacheState& cache, std::size_t index, std::int32_t 
   const ExactBlock to = lane.moved_sinks();
   SATCHEL_TRY(upload(cache.backend, to.k, std::span<const Half>(keys)));
   SATCHEL_TRY(upload(cache.backend, to.positions, std::span<const std::int32_t>(positions)));
+  if (to.is_latent()) return {};
   return cache.backend.copy(reinterpret_cast<std::byte*>(to.v),
                             reinterpret_cast<const std::byte*>(lane.sinks().v),
                             n * d * sizeof(Half));
@@ -253,7 +256,7 @@ void CacheState::reserve_step(std::size_t more_pages) {
   }
 }
 
-CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
+CompactionScratch compaction_scratch(CacheState& cache, const TokenShape& token) {
   constexpr std::size_t n = kernels::kPageTokens;
   std::byte* at = cache.arena.at(cache.scratch);
   const auto take = [&at](std::size_t bytes) {
@@ -262,12 +265,13 @@ CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
     return begin;
   };
   CompactionScratch scratch;
-  scratch.k = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
-  scratch.v = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
+  const std::size_t row_bytes = aligned_64(n * token.head_dim * sizeof(float));
+  scratch.k = reinterpret_cast<float*>(take(row_bytes));
+  if (!token.is_latent) scratch.v = reinterpret_cast<float*>(take(row_bytes));
   scratch.indices = reinterpret_cast<std::int32_t*>(take(aligned_64(n * sizeof(std::int32_t))));
-  scratch.source = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+  scratch.source = exact_block(take(exact_block_bytes(n, token)), n, token);
   for (std::size_t bucket = 0; bucket < cache.layout.n_buckets(); ++bucket)
-    scratch.buckets[bucket] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+    scratch.buckets[bucket] = exact_block(take(exact_block_bytes(n, token)), n, token);
   return scratch;
 }
 
@@ -362,13 +366,13 @@ Result<void> CacheState::fit_exact(std::size_t index, std::size_t tail_kept) {
   if (tail_kept == lane.tail_kept()) return {};
   const Lane::Capacity capacity = exact_capacity(tail_kept);
   SATCHEL_ASSERT(lane.n_tail() <= capacity.n_tail);
-  const std::size_t bytes = Lane::exact_bytes(lane.head_dim(), capacity);
+  const std::size_t bytes = Lane::exact_bytes(lane.token(), capacity);
   if (!arena.check_free(bytes).ok()) return {};  // later, then
   SATCHEL_TRY_ASSIGN(const ExtentId extent, arena.take(bytes));
-  const ExactBlock sinks = exact_block(arena.at(extent), capacity.n_sinks, lane.head_dim());
+  const ExactBlock sinks = exact_block(arena.at(extent), capacity.n_sinks, lane.token());
   const ExactBlock tail =
-      exact_block(arena.at(extent) + exact_block_bytes(capacity.n_sinks, lane.head_dim()),
-                  capacity.n_tail, lane.head_dim());
+      exact_block(arena.at(extent) + exact_block_bytes(capacity.n_sinks, lane.token()),
+                  capacity.n_tail, lane.token());
   const auto moved = [&]() -> Result<void> {
     SATCHEL_TRY(copy_exact(backend, lane.head_dim(), {lane.sinks(), 0, sinks, 0, lane.n_sinks()}));
     return copy_exact(backend, lane.head_dim(), {lane.tail(), 0, tail, 0, lane.n_tail()});

@@ -139,11 +139,12 @@ struct CacheState final : ExtentUser {
 
 // Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.
 struct CompactionScratch {
-  float *k = nullptr, *v = nullptr;           // [kPageTokens, head_dim] decoded
+  // [kPageTokens, head_dim] decoded; v: null of a latent lane.
+  float *k = nullptr, *v = nullptr;
   ExactBlock source;                          // [kPageTokens]
   std::int32_t* indices = nullptr;            // [kPageTokens]
   std::array<ExactBlock, kTiersMax> buckets;  // [n_buckets()]
 };
-CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);
+CompactionScratch compaction_scratch(CacheState& cache, const TokenShape& token);
 
 }  // namespace satchel::kvcache

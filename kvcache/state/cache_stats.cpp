@@ -37,7 +37,7 @@ CacheStats stats_of(const CacheState& s) {
   std::size_t n_seen = 0;
   for (std::size_t layer = 0; layer < s.layout.shape.n_layers(); ++layer) {
     const LayerShape& shape = s.layout.shape.layers[layer];
-    const std::size_t head_dim = shape.head_dim, token_bytes = 2 * head_dim * sizeof(Half);
+    const std::size_t head_dim = shape.head_dim, token_bytes = shape.token().fp16_bytes();
     LayerStats row{.n_kept_min = std::numeric_limits<std::size_t>::max()};
     double k_bytes = 0, v_bytes = 0;
     std::size_t n_body = 0;
@@ -50,13 +50,13 @@ CacheStats stats_of(const CacheState& s) {
         n_lane_body += n_live;
         stats.tiers[page.tier].n_tokens += n_live;
         if (!lane.owns_bytes(j)) continue;
-        // Positions, notes and padding belong to K and V alike.
+        // Positions, notes and padding belong to K and V alike. A latent lane has one for both.
         const double k = static_cast<double>(page.layout->k.bytes());
         const double v = static_cast<double>(page.layout->v.bytes());
         const auto all =
-            static_cast<double>(s.layout.page_bytes(page.tier, head_dim, page.n_tokens));
-        k_bytes += k + (all - k - v) / 2;
-        v_bytes += v + (all - k - v) / 2;
+            static_cast<double>(s.layout.page_bytes(page.tier, lane.token(), page.n_tokens));
+        k_bytes += shape.is_latent ? all : k + (all - k - v) / 2;
+        v_bytes += shape.is_latent ? all : v + (all - k - v) / 2;
         const std::size_t bytes = s.arena.bytes_of(page.extent);
         stats.body_bytes += bytes;
         stats.tiers[page.tier].bytes += bytes;

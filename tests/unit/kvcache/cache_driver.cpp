@@ -19,6 +19,13 @@
 namespace satchel::kvcache {
 namespace {
 
+constexpr std::size_t kLatentRotated = 16;
+
+// What of a head's result means something.
+std::size_t first_value(const LayerShape& layer) {
+  return layer.is_latent ? layer.n_rotated() : 0;
+}
+
 // Keys that are worth more the larger some of their values are.
 KeyImportance key_worth_of(const CacheShape& shape) {
   KeyImportance importance{.agreement = 0.5, .lanes = {}};
@@ -59,9 +66,11 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
     shape.layers.push_back({.n_heads = setup.n_heads,
                             .n_kv_heads = setup.n_kv_heads,
                             .head_dim = setup.head_dim,
+                            .is_latent = setup.is_latent,
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
-                            .inverse_frequency = test::rope_frequencies(setup.head_dim)});
+                            .inverse_frequency = test::rope_frequencies(
+                                setup.is_latent ? kLatentRotated : setup.head_dim)});
   const std::array with_table = {"satchel", "satchel-refit", "kvzap", "duoattention",
                                  "razorattention"};
   const std::string& name = setup.varies.empty() ? setup.recipe : setup.varies;
@@ -129,6 +138,7 @@ std::vector<float> CacheDriver::k(std::size_t layer, std::size_t position) {
 }
 std::vector<float> CacheDriver::v(std::size_t layer, std::size_t position) {
   const LayerShape& shape = shape_.layers[layer];
+  if (shape.is_latent) return k(layer, position);
   return made_up(3, layer, token(position).id, shape.n_kv_heads * shape.head_dim);
 }
 
@@ -352,7 +362,7 @@ double CacheDriver::attention_error(std::size_t layer, std::size_t position,
   double worst = 0;
   for (std::size_t head = 0; head < shape.n_heads; ++head) {
     const Attended expected = expected_of(head, queries.data() + head * shape.head_dim);
-    for (std::size_t c = 0; c < shape.head_dim; ++c)
+    for (std::size_t c = first_value(shape); c < shape.head_dim; ++c)
       worst = std::max(worst, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
     if (!expected.weights.empty())
       worst = std::max(worst, std::abs(expected.lse - double{lse[head]}));
@@ -416,7 +426,7 @@ Result<void> CacheDriver::attend_chunk(Prefill& reading, std::size_t layer, std:
         const std::size_t row = t * shape.n_heads + g;
         const Attended expected =
             attend_plainly(queries.data() + row * d, shape, positions[t], lane);
-        for (std::size_t c = 0; c < d; ++c)
+        for (std::size_t c = first_value(shape); c < d; ++c)
           worst_error = std::max(worst_error, std::abs(expected.out[c] - double{out[row * d + c]}));
         auto& sums = scores[layer][head];
         const std::size_t begin = cache_->n_tokens();
@@ -508,7 +518,7 @@ Result<void> CacheDriver::observe_step(std::size_t layer) {
   for (std::size_t head = 0; check_attention && head < shape.n_heads; ++head) {
     const Attended expected = attend_plainly(queries.data() + head * shape.head_dim, shape,
                                              position, see(layer, head / shape.n_group()));
-    for (std::size_t c = 0; c < shape.head_dim; ++c)
+    for (std::size_t c = first_value(shape); c < shape.head_dim; ++c)
       worst_error =
           std::max(worst_error, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
   }

@@ -29,6 +29,7 @@ class CacheDriver {
     std::string varies = {};      // the recipe that JSON varies, whose head budgets it gets
     double keep = 0;              // 0: the recipe's own
     std::size_t n_layers = 3, n_heads = 6, n_kv_heads = 2, head_dim = 64;
+    bool is_latent = false;                 // all layers; RoPE rotates 16 values then
     std::vector<std::size_t> windows = {};  // [n_layers], 0: none; empty: none at all
     std::vector<LayerShape> layers = {};    // in place of all the above
     std::vector<StateShape> states = {};    // of recurrent layers beside them
@@ -84,7 +85,7 @@ class CacheDriver {
   std::vector<std::int32_t> token_ids() const;
 
   // Of the token at a position: [n_heads or n_kv_heads, head_dim]; one that is not there yet is
-  // made up for good. k as it was encoded, where its token was read.
+  // made up for good. k as it was encoded, where its token was read; v of a latent layer is k.
   std::vector<float> q(std::size_t layer, std::size_t position) const;
   std::vector<float> k(std::size_t layer, std::size_t position);
   std::vector<float> v(std::size_t layer, std::size_t position);

@@ -59,8 +59,8 @@ std::size_t saved_bytes(CacheDriver& driver) {
     const std::size_t d = driver.shape().layers[layer].head_dim;
     for (std::size_t head = 0; head < driver.shape().layers[layer].n_kv_heads; ++head)
       if (n_short < n_long && driver.view(layer, head).runs.back().n_tokens == n_short)
-        saved += Lane::exact_bytes(d, {kSinkTokens, n_long + kFlushTokens}) -
-                 Lane::exact_bytes(d, {kSinkTokens, n_short + kFlushTokens});
+        saved += Lane::exact_bytes({.head_dim = d}, {kSinkTokens, n_long + kFlushTokens}) -
+                 Lane::exact_bytes({.head_dim = d}, {kSinkTokens, n_short + kFlushTokens});
   }
   const CacheStats stats = driver.cache().stats();
   const TierStats& first = stats.tiers[kTierRecipe];

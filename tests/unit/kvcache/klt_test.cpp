@@ -31,7 +31,7 @@ TEST(Klt, bits_average_what_was_asked_for_and_fall_from_the_first_coordinate) {
   for (const std::size_t bits : {2u, 3u, 4u}) {
     const CacheDriver driver = driver_of("ladder-" + std::to_string(bits));
     const TierLayouts layouts = layouts_of(driver);
-    const kernels::PageLayout& page = layouts.of_lane(kTierRecipe, 1, 64, 128);
+    const kernels::PageLayout& page = layouts.of_lane(kTierRecipe, 1, {.head_dim = 64}, 128);
     EXPECT_EQ(sum_of_bits(page.k, 64), bits * 16);
     EXPECT_GT(page.k.quad_bits[0], page.k.quad_bits[15]);
     // codes, a scale and a zero per channel, a scale per token, positions
@@ -44,16 +44,18 @@ TEST(Klt, every_lane_has_its_own_basis_and_as_many_bytes_as_without) {
   const TierLayouts layouts = layouts_of(with), plain = layouts_of(without);
   for (std::size_t lane = 0; lane < with.n_lanes(); ++lane)
     for (const std::size_t n : {1u, 33u, 128u}) {
-      const kernels::PageLayout& own = layouts.of_lane(kTierRecipe, lane, 64, n);
+      const kernels::PageLayout& own = layouts.of_lane(kTierRecipe, lane, {.head_dim = 64}, n);
       EXPECT_EQ(own.k.transform, kernels::Transform::basis);
       EXPECT_EQ(own.k.basis, with.shape().key_bases->lanes[lane].view());
-      const kernels::PageLayout& transformed = plain.of_lane(kTierRecipe, lane, 64, n);
+      const kernels::PageLayout& transformed =
+          plain.of_lane(kTierRecipe, lane, {.head_dim = 64}, n);
       EXPECT_EQ(transformed.k.transform, kernels::Transform::hadamard);
       EXPECT_EQ(transformed.k.quad_bits[0], 3);
       EXPECT_EQ(transformed.k.quad_bits[15], 3);
       EXPECT_EQ(transformed.bytes, own.bytes);
       // A page that waits for a decision has no basis.
-      EXPECT_EQ(layouts.of_lane(kTierEight, lane, 64, n).k.transform, kernels::Transform::none);
+      EXPECT_EQ(layouts.of_lane(kTierEight, lane, {.head_dim = 64}, n).k.transform,
+                kernels::Transform::none);
     }
 }
 
@@ -68,7 +70,7 @@ TEST(Klt, is_for_heads_of_every_size_with_what_its_header_says_of_their_bits) {
     const CacheDriver driver(
         {.recipe = "ladder-2", .n_layers = 1, .n_kv_heads = 1, .head_dim = head_dim});
     const TierLayouts layouts = layouts_of(driver);
-    const kernels::PageLayout& page = layouts.of_lane(kTierRecipe, 0, head_dim, 128);
+    const kernels::PageLayout& page = layouts.of_lane(kTierRecipe, 0, {.head_dim = head_dim}, 128);
     EXPECT_EQ(page.k.transform, kernels::Transform::basis);
     const double bits = static_cast<double>(sum_of_bits(page.k, head_dim)) * kernels::kQuad /
                         static_cast<double>(head_dim);

@@ -220,7 +220,7 @@ TEST(A2Ats, takes_every_lane_s_own_coordinates_and_turns_keys_where_there_are_no
     const TierLayouts layouts =
         TierLayouts::make(driver.shape(), driver.recipe().pipeline()).value();
     for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
-      const kernels::OperandLayout& k = layouts.of_lane(kTierRecipe, lane, 64, 128).k;
+      const kernels::OperandLayout& k = layouts.of_lane(kTierRecipe, lane, {.head_dim = 64}, 128).k;
       EXPECT_EQ(k.transform, fall > 0 ? kernels::Transform::basis : kernels::Transform::hadamard);
       if (fall > 0) {
         EXPECT_EQ(k.basis, driver.shape().key_bases->lanes[lane].view());

@@ -107,6 +107,7 @@ SeenLane in_reach(const DecodedLane& held, const Reach& reach, const LayerShape&
     DecodedToken there = token;
     const bool is_sink = static_cast<std::size_t>(position) < kSinkTokens;
     if (is_sink && !token.k.empty()) there.k = rotated(token.k, layer, *moved);
+    if (is_sink && layer.is_latent) there.v = there.k;
     if (!is_sink) there.shift += *moved;
     seen.emplace(position + *moved, std::move(there));
   }

@@ -136,7 +136,7 @@ TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {
       replaced(minikv(), "\"bits\": 2, \"group\": 16 },", "\"bits\": 4, \"group\": 32 },");
   const Recipe recipe = Recipe::parse(json).value();
   const TierLayouts made = layouts(recipe, 64).value();
-  const kernels::PageLayout& layout = made.of(kTierRecipe, 64, 128);
+  const kernels::PageLayout& layout = made.of(kTierRecipe, {.head_dim = 64}, 128);
   const kernels::Plane &k = layout.k.at(kernels::PlaneKind::codes),
                        &v = layout.v.at(kernels::PlaneKind::codes);
   EXPECT_EQ(k.bits, 4);
@@ -200,7 +200,8 @@ TEST(Recipe, a_list_of_codecs_makes_tiers_finest_first) {
   EXPECT_TRUE(recipe.pipeline().decides());  // nothing goes, but tiers differ
   const TierLayouts made = layouts(recipe, 64).value();
   EXPECT_EQ(made.n_tiers(), kTierRecipe + 2u);
-  EXPECT_GT(made.of(kTierRecipe, 64, 128).bytes, made.of(kTierRecipe + 1, 64, 128).bytes);
+  EXPECT_GT(made.of(kTierRecipe, {.head_dim = 64}, 128).bytes,
+            made.of(kTierRecipe + 1, {.head_dim = 64}, 128).bytes);
   const std::string exact = "{ \"k\": \"exact\", \"v\": \"exact\" }";
   const std::string one = std::string(Recipe::builtin("snapkv").value().json());
   const auto with = [&](const std::string& codec) {
@@ -223,8 +224,9 @@ std::string bits_per_value(const Recipe& recipe) {
   std::ostringstream text;
   const std::size_t end = kTierRecipe + recipe.pipeline().n_own_codecs();
   for (std::size_t tier = kTierRecipe; tier < end; ++tier) {
-    const std::size_t bytes = made.of(static_cast<std::uint8_t>(tier), kDim, 128).bytes +
-                              recipe.pipeline().reader().note_bytes(kDim);
+    const std::size_t bytes =
+        made.of(static_cast<std::uint8_t>(tier), {.head_dim = kDim}, 128).bytes +
+        recipe.pipeline().reader().note_bytes(kDim);
     text << (tier == kTierRecipe ? "" : " / ") << static_cast<double>(bytes) * 8 / (2 * 128 * kDim);
   }
   return text.str();

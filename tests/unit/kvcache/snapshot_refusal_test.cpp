@@ -60,6 +60,12 @@ TEST_F(Refusal, of_another_window) {
   Saved cache(store_, setup);
   expect(cache, 700, RestoreOutcome::other_model, "another model");
 }
+TEST_F(Refusal, of_lanes_that_hold_keys_and_values_where_these_are_latent) {
+  CacheDriver::Setup setup = small();
+  setup.is_latent = true;
+  Saved cache(store_, setup);
+  expect(cache, 700, RestoreOutcome::other_model, "another model");
+}
 TEST_F(Refusal, of_another_recipe) {
   Saved cache(store_, small("minikv-g32"));
   expect(cache, 700, RestoreOutcome::other_recipe, "another recipe");
