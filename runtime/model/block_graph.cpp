@@ -42,6 +42,7 @@ BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
   layers_.reserve(config.n_layers());
   for (std::size_t i = 0; i < config.n_layers(); ++i)
     layers_.push_back({.attention = AttentionPart(backend_, config_, style_, i),
+                       .latent = LatentPart(backend_, config_, style_, i),
                        .convolution = ShortConvPart(backend_, config_, style_, i),
                        .delta = GatedDeltaPart(backend_, config_, style_, i),
                        .mamba = Mamba2Part(backend_, config_, style_, i),
@@ -61,6 +62,8 @@ std::vector<TensorSpec> BlockGraph::tensors() {
       layer.mamba.spec(specs);
     else if (config_.layers[i].is_recurrent())
       layer.convolution.spec(specs);
+    else if (config_.layers[i].latent.is_there())
+      layer.latent.spec(specs);
     else
       layer.attention.spec(specs);
     layer.feed_forward.spec(specs);
@@ -81,11 +84,15 @@ void BlockGraph::spec_of_draft_layers(std::vector<TensorSpec>& specs) const {
 }
 
 Result<void> BlockGraph::project(const LayerStep& step, Project what, const float* x) {
-  return layers_[step.layer].attention.make_queries(step, what, x);
+  const Layer& parts = layers_[step.layer];
+  return layer(step).latent.is_there() ? parts.latent.make_queries(step, what, x)
+                                       : parts.attention.make_queries(step, what, x);
 }
 
 Result<void> BlockGraph::finish(const LayerStep& step, float* x) {
-  SATCHEL_TRY(layers_[step.layer].attention.add_attended(step, x));
+  const Layer& parts = layers_[step.layer];
+  SATCHEL_TRY(layer(step).latent.is_there() ? parts.latent.add_attended(step, x)
+                                            : parts.attention.add_attended(step, x));
   return finish_layer(step, x);
 }
 

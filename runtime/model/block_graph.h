@@ -1,7 +1,7 @@
-// BlockGraph: the graph of all architectures whose layers are attention, a gated short convolution,
-// Gated DeltaNet or Mamba-2, then a feed-forward or experts, each with a way around it; a third
-// part gives layers something of each token anew (Gemma 4). What differs between them is a
-// BlockStyle, and numbers in ModelConfig.
+// BlockGraph: the graph of all architectures whose layers are attention (latent or not), a gated
+// short convolution, Gated DeltaNet or Mamba-2, then a feed-forward or experts, each with a way
+// around it; a third part gives layers something of each token anew (Gemma 4). What differs between
+// them is a BlockStyle, and numbers in ModelConfig.
 #pragma once
 
 #include <vector>
@@ -10,6 +10,7 @@
 #include "runtime/model/parts/attention_part.h"
 #include "runtime/model/parts/feed_forward_part.h"
 #include "runtime/model/parts/gated_delta_part.h"
+#include "runtime/model/parts/latent_part.h"
 #include "runtime/model/parts/mamba2_part.h"
 #include "runtime/model/parts/per_layer_part.h"
 #include "runtime/model/parts/short_conv_part.h"
@@ -37,7 +38,8 @@ class BlockGraph final : public Graph {
   Result<void> finish_layer(const LayerStep& step, float* x);
 
   struct Layer {
-    AttentionPart attention;    // but for recurrent layers
+    AttentionPart attention;    // but for recurrent layers …
+    LatentPart latent;          // … and where it is latent
     ShortConvPart convolution;  // of these
     GatedDeltaPart delta;       // likewise: one of the three
     Mamba2Part mamba;           // likewise

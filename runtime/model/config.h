@@ -40,6 +40,19 @@ struct MambaConfig {
   std::size_t n_state() const { return n_tail() + width() * state_dim; }
 };
 
+// A layer of latent attention. Its LayerShape has one KV head of key_dim() values.
+struct LatentConfig {
+  std::size_t rank = 0;        // of the latent; 0: it is none
+  std::size_t rotated = 0;     // values of a key and of a head's query that RoPE rotates
+  std::size_t plain = 0;       // values of a head's query that it does not
+  std::size_t value_dim = 0;   // of a head
+  std::size_t query_rank = 0;  // of what queries are made of; 0: of the hidden state
+
+  bool is_there() const { return rank != 0; }
+  std::size_t key_dim() const { return rotated + rank; }
+  std::size_t query_dim() const { return plain + rotated; }
+};
+
 struct LayerConfig {
   kvcache::LayerShape attention;
   // Which of the file's blocks it is, and which its feed-forward: that may be a block of its own.
@@ -63,6 +76,7 @@ struct LayerConfig {
   std::size_t conv_taps = 0;     // of its gated short convolution over [width]; 0: it has none
   DeltaConfig delta = {};        // or what it has instead
   MambaConfig mamba = {};        // likewise
+  LatentConfig latent = {};      // of its attention, where that is latent
   // What attention gives is multiplied by the sigmoid of a projection of as many values.
   bool has_output_gate = false;
   // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied

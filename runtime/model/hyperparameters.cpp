@@ -72,12 +72,20 @@ Result<float> Hyperparameters::number_above(float least, std::string_view part,
 
 Result<ModelConfig> Hyperparameters::sizes() const {
   SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads());
+  SATCHEL_TRY(check_value_length(config));
   SATCHEL_TRY(read_kv_heads(config, 1));
+  return config;
+}
+
+Result<ModelConfig> Hyperparameters::sizes_of_latent() const {
+  SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads());
+  for (LayerConfig& layer : config.layers) layer.attention.n_kv_heads = 1;
   return config;
 }
 
 Result<ModelConfig> Hyperparameters::sizes_of_hybrid() const {
   SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads());
+  SATCHEL_TRY(check_value_length(config));
   SATCHEL_TRY(read_kv_heads(config, 0));
   return config;
 }
@@ -118,13 +126,18 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
   SATCHEL_TRY_ASSIGN(shape.n_heads, count("attention.head_count", kHeadsMax));
   SATCHEL_TRY_ASSIGN(shape.head_dim,
                      count("attention.key_length", kernels::kHeadDimMax, width / shape.n_heads));
-  SATCHEL_TRY_ASSIGN(const std::size_t value_dim,
-                     count("attention.value_length", kernels::kHeadDimMax, shape.head_dim));
-  if (value_dim != shape.head_dim)
-    return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                 "The model's key length " + std::to_string(shape.head_dim) + " and value length " +
-                     std::to_string(value_dim) + " differ, which is not supported."};
   shape.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+  return {};
+}
+
+Result<void> Hyperparameters::check_value_length(const ModelConfig& config) const {
+  const std::size_t head_dim = config.layers[0].attention.head_dim;
+  SATCHEL_TRY_ASSIGN(const std::size_t value_dim,
+                     count("attention.value_length", kernels::kHeadDimMax, head_dim));
+  if (value_dim != head_dim)
+    return Error{ErrorKind::unsupported, "MODEL_ARCH",
+                 "The model's key length " + std::to_string(head_dim) + " and value length " +
+                     std::to_string(value_dim) + " differ, which is not supported."};
   return {};
 }
 
@@ -167,8 +180,7 @@ Result<std::size_t> Hyperparameters::window(const ModelConfig& config) const {
   return n >= config.context ? 0 : n;
 }
 
-Result<void> Hyperparameters::read_experts(ModelConfig& config,
-                                           kernels::Backend::Weighting weighting) const {
+Result<void> Hyperparameters::read_experts(ModelConfig& config, Weighting usual_weighting) const {
   SATCHEL_TRY_ASSIGN(const std::size_t n_experts, count_or_none("expert_count", kExpertsMax));
   if (n_experts == 0) return {};
   SATCHEL_TRY_ASSIGN(const std::size_t n_used, count("expert_used_count", n_experts));
@@ -176,29 +188,35 @@ Result<void> Hyperparameters::read_experts(ModelConfig& config,
   for (const LayerConfig& layer : config.layers) usual = std::max(usual, layer.ffn_width);
   SATCHEL_TRY_ASSIGN(const std::size_t ffn_width,
                      count("expert_feed_forward_length", kWidthMax, usual));
-  SATCHEL_TRY_ASSIGN(const float scale, expert_scale(weighting));
+  SATCHEL_TRY_ASSIGN(const ExpertWeights weights, expert_weights(usual_weighting));
   for (LayerConfig& layer : config.layers) {
     if (!layer.has_ffn()) continue;
     layer.n_experts = n_experts;
     layer.n_experts_used = n_used;
     layer.ffn_width = ffn_width;
-    layer.expert_weighting = weighting;
-    layer.expert_scale = scale;
+    layer.expert_weighting = weights.weighting;
+    layer.expert_scale = weights.scale;
   }
   return {};
 }
 
 // Refuses files that weigh experts otherwise than they are weighed here.
-Result<float> Hyperparameters::expert_scale(kernels::Backend::Weighting weighting) const {
-  const bool by_sigmoid = weighting == kernels::Backend::Weighting::sigmoid;
-  SATCHEL_TRY_ASSIGN(const bool is_normed, file_.get_bool(key("expert_weights_norm"), true));
+Result<Hyperparameters::ExpertWeights> Hyperparameters::expert_weights(Weighting usual) const {
+  const bool says_more = usual == Weighting::softmax_of_all;
+  SATCHEL_TRY_ASSIGN(const bool is_normed, file_.get_bool(key("expert_weights_norm"), !says_more));
   SATCHEL_TRY_ASSIGN(const std::uint32_t gating, file_.get_u32(key("expert_gating_func"), 0));
   SATCHEL_TRY_ASSIGN(const float given, file_.get_f32(key("expert_weights_scale"), 0.0f));
   SATCHEL_TRY_ASSIGN(const std::uint32_t n_groups, file_.get_u32(key("expert_group_count"), 0));
+  Weighting weighting = usual;
+  if (says_more && is_normed)
+    weighting = gating == kSigmoidGating ? Weighting::sigmoid : Weighting::softmax;
+  const bool by_sigmoid = weighting == Weighting::sigmoid;
   const bool is_known = gating == 0 || gating == (by_sigmoid ? kSigmoidGating : kSoftmaxGating);
-  const bool is_plain = given == 0 || given == 1;
-  if (is_normed && is_known && n_groups <= 1 && (by_sigmoid ? std::isfinite(given) : is_plain))
-    return given == 0 ? 1.0f : given;
+  const bool norm_fits = is_normed == (weighting != Weighting::softmax_of_all);
+  const bool scale_fits =
+      usual == Weighting::softmax ? given == 0 || given == 1 : std::isfinite(given);
+  if (is_known && norm_fits && scale_fits && n_groups <= 1)
+    return ExpertWeights{weighting, given == 0 ? 1.0f : given};
   return Error{ErrorKind::unsupported, "MODEL_ARCH",
                std::string("This model does not weight its experts by ") +
                    (by_sigmoid ? "normalised sigmoids of" : "a softmax over") +

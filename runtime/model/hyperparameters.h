@@ -47,18 +47,28 @@ class Hyperparameters {
   // The same where a block of the file has one part only, attention, a feed-forward or another:
   // n_kv_heads and ffn_width are 0 where it is not this.
   Result<ModelConfig> sizes_of_parts() const;
+  // The same of a model whose attention is latent: one KV head, and lengths of keys and values that
+  // are the caller's to read.
+  Result<ModelConfig> sizes_of_latent() const;
   // attention.sliding_window, 0 where there is none or where it is as long as the context.
   Result<std::size_t> window(const ModelConfig& config) const;
-  // Where the file has experts: how many and how wide, of every feed-forward.
-  Result<void> read_experts(ModelConfig& config, kernels::Backend::Weighting weighting =
-                                                     kernels::Backend::Weighting::softmax) const;
+  // Where the file has experts: how many, how wide and how weighted, of every feed-forward.
+  //   usual  what the architecture has; with softmax_of_all the file says whether weights are
+  //          normalised, and then by what they are made
+  using Weighting = kernels::Backend::Weighting;
+  Result<void> read_experts(ModelConfig& config, Weighting usual = Weighting::softmax) const;
   // The dimensions of a head that RoPE rotates.
   Result<std::size_t> n_rotated(std::size_t head_dim) const;
 
  private:
   Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
+  Result<void> check_value_length(const ModelConfig& config) const;
   Result<ModelConfig> sizes_but_kv_heads(std::size_t ffn_least = 1) const;
-  Result<float> expert_scale(kernels::Backend::Weighting weighting) const;
+  struct ExpertWeights {
+    Weighting weighting = Weighting::softmax;
+    float scale = 1;
+  };
+  Result<ExpertWeights> expert_weights(Weighting usual) const;
   Result<void> read_kv_heads(ModelConfig& config, std::size_t least) const;
   Result<std::size_t> n_vocabulary(std::size_t width) const;
 

@@ -30,13 +30,18 @@ Seen seen_of(const LayerStep& step, const float* x) {
 
 // A GPU that cannot take them makes way for the CPU, where the caller lets it.
 Result<void> check_heads(const kernels::Backend& backend, const ModelConfig& config) {
-  for (const LayerConfig& layer : config.layers)
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.attention.is_latent && !backend.takes_latent_lanes())
+      return Error{ErrorKind::unsupported, "GPU_HEADS",
+                   "The model has latent attention, which the kernels of " +
+                       std::string(backend.name()) + " do not know. Use the CPU (--backend cpu)."};
     if (layer.attention.head_dim > backend.head_dim_max())
       return Error{ErrorKind::unsupported, "GPU_HEADS",
                    "The model has heads of " + std::to_string(layer.attention.head_dim) +
                        " values, but the kernels of " + std::string(backend.name()) +
                        " take at most " + std::to_string(backend.head_dim_max()) +
                        ". Use the CPU (--backend cpu)."};
+  }
   return {};
 }
 

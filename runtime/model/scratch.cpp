@@ -24,11 +24,23 @@ struct Widths {
   std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
   std::size_t attention_gate = 0, conv_rows = 0, convolved = 0;
   std::size_t recurrent = 0, recurrent_heads = 0, delta_heads = 0;
+  std::size_t query_latent = 0, head_queries = 0, head_rows = 0, head_values = 0;
+  std::size_t latent = 0, rotated_key = 0;
   bool are_beside = false, is_shared = false;  // experts and a feed-forward, one for all tokens
 };
+void widen(Widths& out, const LatentConfig& latent, std::size_t n_heads) {
+  out.query_latent = std::max(out.query_latent, latent.query_rank);
+  out.head_queries = std::max(out.head_queries, n_heads * latent.query_dim());
+  out.head_rows = std::max({out.head_rows, latent.plain, latent.rank, latent.value_dim});
+  out.head_values = std::max(out.head_values, n_heads * latent.value_dim);
+  out.latent = std::max(out.latent, latent.rank);
+  out.rotated_key = std::max(out.rotated_key, latent.rotated);
+}
+
 Widths widest(const ModelConfig& config) {
   Widths out;
   for (const LayerConfig& layer : config.layers) {
+    if (layer.latent.is_there()) widen(out, layer.latent, layer.attention.n_heads);
     out.q = std::max(out.q, layer.q_width());
     out.kv = std::max(out.kv, layer.kv_width());
     out.heads = std::max(out.heads, layer.attention.n_heads);
@@ -73,6 +85,15 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
   work.attended = place(n * widths.q);
   work.lse = place(n * widths.heads);
   if (widths.attention_gate != 0) work.attention_gate = place(n * widths.attention_gate);
+  if (widths.latent != 0) {
+    work.query_latent = place(n * widths.query_latent);
+    work.head_queries = place(n * widths.head_queries);
+    work.latent = place(n * widths.latent);
+    work.rotated_key = place(n * widths.rotated_key);
+    work.head_in = place(n * widths.head_rows);
+    work.head_out = place(n * widths.head_rows);
+    work.head_values = place(n * widths.head_values);
+  }
   std::size_t end = at;
   at = shared;
   work.gate = place(n * widths.ffn);

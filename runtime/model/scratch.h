@@ -20,9 +20,15 @@ std::size_t chunk_tokens(const ModelConfig& config, std::size_t n_before);
 struct Workspace {
   float* normed = nullptr;  // [chunk, width]; also what attention and FFN give back
   float *q = nullptr, *k = nullptr, *v = nullptr;
-  float* attended = nullptr;             // [chunk, n_heads * head_dim]
-  float* lse = nullptr;                  // [chunk, n_heads]
-  float* attention_gate = nullptr;       // [chunk, n_heads * head_dim], where a layer has one
+  float* attended = nullptr;        // [chunk, n_heads * head_dim]
+  float* lse = nullptr;             // [chunk, n_heads]
+  float* attention_gate = nullptr;  // [chunk, n_heads * head_dim], where a layer has one
+  // Where a layer is latent: what queries are made of, queries of all heads as they are projected,
+  // the latent and what is rotated beside it, a head's rows before and behind a product, values of
+  // all heads. [chunk, each by LatentConfig]
+  float *query_latent = nullptr, *head_queries = nullptr;
+  float *latent = nullptr, *rotated_key = nullptr;
+  float *head_in = nullptr, *head_out = nullptr, *head_values = nullptr;
   float *gate = nullptr, *up = nullptr;  // [chunk, ffn_width], over q … lse
   // Where a layer has experts, behind `up`: what one of them is given, and the router's logits.
   float* taken = nullptr;   // [chunk, width]

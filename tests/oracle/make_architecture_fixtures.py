@@ -302,12 +302,50 @@ def mistral3(out: gguf.GGUFWriter) -> None:
     out.add_attn_temperature_scale(0.1)
 
 
+# Latent attention: ranks of the latent and of queries, values of a head that RoPE turns, the others, of a value.
+LATENT, QUERIES, TURNED, PLAIN, VALUES = 32, 32, 16, 32, 32
+MLA = {"kv_lora_rank": LATENT, "qk_rope_head_dim": TURNED, "qk_nope_head_dim": PLAIN, "v_head_dim": VALUES}
+# The factor of its logits is 1.25 (mscale_all_dim 0.9), so that one that is left out is seen.
+DEEPSEEK_YARN = rope("yarn", factor=4.0, original_max_position_embeddings=ORIGINAL, mscale=0.9, mscale_all_dim=0.9)
+
+
+def latent(out: gguf.GGUFWriter) -> None:
+    out.add_head_count_kv(1)
+    out.add_key_length(LATENT + TURNED)
+    out.add_value_length(LATENT)
+    out.add_key_length_mla(PLAIN + TURNED)
+    out.add_value_length_mla(VALUES)
+    out.add_kv_lora_rank(LATENT)
+    out.add_rope_dimension_count(TURNED)
+    experts(out, 6, 3, 32)
+    out.add_expert_shared_count(2)
+
+
+def deepseek2(out: gguf.GGUFWriter, dense: int = 26) -> None:
+    latent(out)
+    out.add_leading_dense_block_count(dense)
+    yarn(out)
+    out.add_rope_scaling_yarn_log_mul(0.1 * 0.9)
+    out.add_expert_weights_scale(1.5)
+    out.add_expert_weights_norm(False)
+    out.add_expert_gating_func(gguf.ExpertGatingFuncType.SOFTMAX)
+
+
+def deepseek2_q(out: gguf.GGUFWriter) -> None:
+    deepseek2(out, dense=1)
+    out.add_q_lora_rank(QUERIES)
+
+
 ONE_LANE = dict(heads=(2, 1))
 HYBRID = ONE_LANE | dict(layers=3, ffn=32, base=1_000_000.0, gain=1, gains=0.5)
 DELTA_ROPE = rope("default", 1_000_000.0, partial_rotary_factor=0.25)
 MROPE = rope("default", 1_000_000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1], mrope_interleaved=True)
 DELTA_MOE = DELTA | {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True, "moe_intermediate_size": 32,
                      "shared_expert_intermediate_size": 64}
+DEEPSEEK = MLA | DEEPSEEK_YARN | {"n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": 2,
+                                  "moe_intermediate_size": 32, "first_k_dense_replace": 1, "norm_topk_prob": False,
+                                  "routed_scaling_factor": 1.5, "topk_method": "greedy", "n_group": 1,
+                                  "topk_group": 1}
 GRANITE = dict(attention_multiplier=0.3, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=0.5)
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
 MINISTRAL = rope("yarn", factor=2.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0,
@@ -410,6 +448,11 @@ TABLE = {
                   **HYBRID | dict(layers=6), extra=qwen35, greedy_seed=25),
     "qwen35moe": Row("Qwen3_5Moe", "qwen35moe", DELTA_MOE | MROPE, **HYBRID, extra=delta_moe, greedy_seed=11),
     "qwen3next": Row("Qwen3Next", "qwen3next", DELTA_MOE | DELTA_ROPE, **HYBRID, extra=delta_moe),
+    # llama.cpp knows models without q_lora_rank by their 27 layers.
+    "deepseek2": Row("DeepseekV2", "deepseek2", DEEPSEEK | {"q_lora_rank": None, "first_k_dense_replace": 26},
+                     layers=27, heads=(2, 2), ffn=32, extra=deepseek2),
+    "deepseek2_q": Row("DeepseekV2", "deepseek2", DEEPSEEK | {"q_lora_rank": QUERIES}, layers=3, heads=(16, 16), ffn=64,
+                       extra=deepseek2_q, greedy_seed=1),
     "olmo2": Row("Olmo2", "olmo2", UNPADDED, **ONE_LANE),
     "olmo3": Row("Olmo3", "olmo2", UNPADDED | SLIDING | {"rope_parameters": OLMO3_ROPE}, **ONE_LANE, layers=4,
                  ffn=32, extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
@@ -436,6 +479,10 @@ NAMES = {  # of a layer: transformers -> GGUF
     "mixer.gate": "ffn_gate_inp", "mixer.experts.up_proj": "ffn_up_exps", "mixer.experts.down_proj": "ffn_down_exps",
     "mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp",
     "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down", "norm": "attn_norm",
+    "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+    "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+    "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
+    "mlp.shared_experts.down_proj": "ffn_down_shexp",
     "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up", "ffn_norm": "ffn_norm"}
 ENDS = {"model.embedding_norm.weight": "token_embd_norm.weight", "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
         "model.embeddings.weight": "token_embd.weight", "model.norm_f.weight": "output_norm.weight",
@@ -451,7 +498,7 @@ def tiny(row: Row):
                  num_attention_heads=row.heads[0], num_key_value_heads=np.max(row.heads[1]).item(), head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
                  tie_word_embeddings=(row.gain == 1 and row.arch != "qwen3next") or row.arch in ("smollm3", "gemma4", "lfm2", "lfm2moe", "granitehybrid")) | rope("default") | row.config
-    if row.model in ("Phi3", "Granite", "GraniteMoe", "GraniteMoeHybrid"):
+    if row.model in ("Phi3", "Granite", "GraniteMoe", "GraniteMoeHybrid", "DeepseekV2"):
         del given["head_dim"]
     made = config(**given)
     made._attn_implementation = "eager"
@@ -465,6 +512,8 @@ def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
         return F32
     if row.arch == "gpt-oss" and "_exps" in name:
         return MXFP4
+    if "attn_k_b" in name or "attn_v_b" in name:  # turned, they would be rounded anew
+        return F16
     if "ssm_out" in name and "linear_num_key_heads" in row.config:  # its columns move by heads, less than a block
         return F16
     return F16 if "attn_output" in name and row.layers == 2 else Q8_0
@@ -511,6 +560,9 @@ def tensors_of(row: Row, name: str, values: np.ndarray):
     if rest == "post_attention_layernorm" and (
             row.arch in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss") or "linear_num_key_heads" in row.config):
         return [(at + "post_attention_norm.weight", values)]
+    if rest == "self_attn.kv_b_proj":  # of each head, what makes keys, then what makes values
+        k, v = np.split(values.reshape(row.heads[0], PLAIN + VALUES, LATENT), [PLAIN], axis=1)
+        return [(at + "attn_k_b.weight", k.swapaxes(1, 2)), (at + "attn_v_b.weight", v)]
     if rest == "conv.conv":
         values = values.squeeze(1)
     if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
@@ -570,7 +622,7 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
     out.add_context_length(4096 if row.arch == "gemma4" else CONTEXT)
     out.add_vocab_size(VOCABULARY)
     out.add_head_count(row.heads[0])
-    if row.arch != "gemma4" or row.layers == 6:
+    if row.arch != "deepseek2" and (row.arch != "gemma4" or row.layers == 6):
         out.add_head_count_kv(row.heads[1])
         out.add_key_length(32)
         out.add_value_length(32)
@@ -590,6 +642,12 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
 def round_keys_and_values(model) -> None:
     module = importlib.import_module(type(model).__module__)
     plain = module.eager_attention_forward
+
+    for layer in model.model.layers:
+        if hasattr(layer, "self_attn") and hasattr(layer.self_attn, "expand_kv"):  # latent attention: what is cached
+            expand = layer.self_attn.expand_kv
+            layer.self_attn.expand_kv = lambda latent, turned, of=expand: of(latent.half().float(), turned.half().float())
+            plain.rounds = True
 
     def rounded(layer, query, key, value, *rest, **named):
         return plain(layer, query, key.half().float(), value.half().float(), *rest, **named)

@@ -187,7 +187,7 @@ Result<void> FeedForwardPart::add_experts(const LayerStep& step, float* x,
     if (work_of.size() < size) work_of.resize(size);
   };
   grow(choice.chosen, n * sizes().n_experts_used);
-  if (sizes().expert_weighting == kernels::Backend::Weighting::sigmoid)
+  if (sizes().expert_weighting != kernels::Backend::Weighting::softmax)
     grow(choice.scores, n * sizes().n_experts);
   return backend_.moe({.gain = is_beside ? expert_gain_ : gain_before_,
                        .router_gain = router_gain_,

@@ -1,6 +1,6 @@
 // FeedForwardPart: the second half of a layer: one feed-forward, gated or not (Nemotron-H), or
 // experts of which each token uses a few, or both side by side (Gemma 4; as one that all tokens
-// share: Qwen 3.5).
+// share: Qwen 3.5, with a gate, and DeepSeek-V2).
 #pragma once
 
 #include <vector>

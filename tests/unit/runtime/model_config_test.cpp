@@ -110,8 +110,8 @@ TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   GgufWriter mamba;
   mamba.add_string("general.architecture", "mamba");
   EXPECT_EQ(refusal(mamba),
-            "The architecture \"mamba\" is not supported. Supported: gemma, gemma2, gemma3, "
-            "gemma4, gpt-oss, granite, granitehybrid, granitemoe, lfm2, lfm2moe, llama, "
+            "The architecture \"mamba\" is not supported. Supported: deepseek2, gemma, gemma2, "
+            "gemma3, gemma4, gpt-oss, granite, granitehybrid, granitemoe, lfm2, lfm2moe, llama, "
             "mistral3, nemotron_h, nemotron_h_moe, olmo2, phi3, qwen2, qwen3, qwen35, qwen35moe, "
             "qwen3moe, qwen3next, smollm3. "
             "[MODEL_ARCH]");
@@ -321,6 +321,87 @@ TEST(ModelConfig, of_gated_delta_net_is_refused_where_its_numbers_do_not_fit) {
   EXPECT_THAT(with("qwen35.full_attention_interval", 5), HasSubstr("leaves no layer attention"));
   EXPECT_THAT(with("qwen35.nextn_predict_layers", 5), HasSubstr("must be at most 4"));
   EXPECT_THAT(with("qwen35.attention.head_count_kv", 0), HasSubstr("head_count_kv"));
+}
+
+// Metadata of DeepSeek-V2-Lite, made small, of which one number is another; 0: it is left out.
+GgufWriter deepseek2_with(std::string_view changed, std::uint32_t value) {
+  GgufWriter out;
+  out.add_string("general.architecture", "deepseek2");
+  for (const auto& [key, usual] : std::initializer_list<std::pair<std::string_view, std::uint32_t>>{
+           {"deepseek2.block_count", 3},
+           {"deepseek2.embedding_length", 256},
+           {"deepseek2.feed_forward_length", 64},
+           {"deepseek2.context_length", 512},
+           {"deepseek2.attention.head_count", 4},
+           {"deepseek2.attention.head_count_kv", 1},
+           {"deepseek2.attention.kv_lora_rank", 512},
+           {"deepseek2.attention.key_length", 576},
+           {"deepseek2.attention.value_length", 512},
+           {"deepseek2.attention.key_length_mla", 192},
+           {"deepseek2.attention.value_length_mla", 128},
+           {"deepseek2.rope.dimension_count", 64},
+           {"deepseek2.expert_count", 8},
+           {"deepseek2.expert_used_count", 2},
+           {"deepseek2.expert_group_count", 1},
+           {"deepseek2.expert_feed_forward_length", 32},
+           {"deepseek2.expert_shared_count", 2},
+           {"deepseek2.expert_gating_func", 1},
+           {"deepseek2.leading_dense_block_count", 1}})
+    if (key != changed || value != 0) out.add_u32(key, key == changed ? value : usual);
+  out.add_f32("deepseek2.attention.layer_norm_rms_epsilon", 1e-6f);
+  const std::vector<float> table(8 * 256);
+  out.add_tensor("token_embd.weight", {256, 8}, table);
+  return out;
+}
+
+TEST(ModelConfig, of_latent_attention_has_one_row_of_576_values) {
+  const auto config =
+      config_of(deepseek2_with("", 1)
+                    .add_string("deepseek2.rope.scaling.type", "yarn")
+                    .add_f32("deepseek2.rope.scaling.factor", 40)
+                    .add_u32("deepseek2.rope.scaling.original_context_length", 128)
+                    .add_f32("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const kvcache::LayerShape& shape = config->layers[0].attention;
+  EXPECT_TRUE(shape.is_latent);
+  EXPECT_EQ(shape.head_dim, 576u);
+  EXPECT_EQ(shape.n_group(), 4u);
+  EXPECT_EQ(shape.n_rotated(), 64u);
+  EXPECT_EQ(config->cache_shape().fp16_bytes_per_token(), 3u * 576 * 2);
+  // DeepSeek-V2-Lite's mscale: 1 + 0.1 · 0.707 · ln 40.
+  const double mscale = 1 + 0.0707 * std::log(40.0);
+  EXPECT_NEAR(shape.attention_scale, mscale * mscale / std::sqrt(192.0), 1e-6);
+  EXPECT_EQ(config->layers[0].rotated_scale, 1.0f);
+  EXPECT_EQ(config->layers[0].n_experts, 0u);
+  EXPECT_EQ(config->layers[0].ffn_width, 64u);
+  EXPECT_EQ(config->layers[1].n_experts, 8u);
+  EXPECT_EQ(config->layers[1].ffn_shared, 64u);
+  using Weighting = kernels::Backend::Weighting;
+  EXPECT_EQ(config->layers[1].expert_weighting, Weighting::softmax_of_all);
+  EXPECT_EQ(config->layers[1].expert_scale, 1.0f);
+  EXPECT_EQ(config->layers[2].block, 2u);
+  const auto normed = config_of(deepseek2_with("", 1)
+                                    .add_bool("deepseek2.expert_weights_norm", true)
+                                    .add_f32("deepseek2.expert_weights_scale", 2.5f));
+  ASSERT_TRUE(normed.ok());
+  EXPECT_EQ(normed->layers[1].expert_weighting, Weighting::softmax);
+  EXPECT_EQ(normed->layers[1].expert_scale, 2.5f);
+}
+
+TEST(ModelConfig, of_latent_attention_is_refused_where_it_is_another_or_does_not_fit) {
+  const auto with = [](std::string_view key, std::uint32_t value) {
+    return refusal(deepseek2_with(key, value));
+  };
+  EXPECT_EQ(with("", 1), "accepted");
+  EXPECT_THAT(with("deepseek2.attention.key_length_mla", 0), HasSubstr("Convert the model again"));
+  EXPECT_THAT(with("deepseek2.attention.key_length_mla", 64), HasSubstr("must be above"));
+  EXPECT_THAT(with("deepseek2.attention.key_length", 512), HasSubstr("must be that of the latent"));
+  EXPECT_THAT(with("deepseek2.attention.kv_lora_rank", 1024), HasSubstr("kv_lora_rank"));
+  EXPECT_THAT(with("deepseek2.expert_group_count", 8), HasSubstr("groups of experts"));
+  EXPECT_THAT(with("deepseek2.expert_gating_func", 2), HasSubstr("by a softmax"));
+  EXPECT_THAT(with("deepseek2.leading_dense_block_count", 4), HasSubstr("must be at most 3"));
+  EXPECT_THAT(refusal(deepseek2_with("", 1).add_f32("deepseek2.attention.temperature_scale", 0.1f)),
+              HasSubstr("queries by their position"));
 }
 
 std::string load_refusal(const GgufWriter& writer) {
