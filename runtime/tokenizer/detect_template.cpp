@@ -131,6 +131,9 @@ const TurnFormat* recognised_format(std::string_view jinja) {
   if (has(jinja, "<|start_header_id|>") && has(jinja, "<|eot_id|>")) return &turn_format("llama-3");
   if (has(jinja, "<start_of_turn>")) return &turn_format("gemma");
   if (has(jinja, "<｜User｜>") && has(jinja, "<｜Assistant｜>")) return &turn_format("deepseek-r1");
+  if (has_literal(jinja, "'User: ' + message['content'] + '\n\n'") &&
+      has(jinja, "'Assistant: ' + message['content'] + eos_token"))
+    return &turn_format("deepseek-v2");
   if (has(jinja, "<|start|>") && has(jinja, "<|channel|>")) return &turn_format("harmony");
   if (has(jinja, "<|start_of_role|>") && has(jinja, "<|end_of_text|>"))
     return &turn_format("granite");

@@ -178,6 +178,12 @@ TEMPLATES += [  # tools left out
               "{{ content + '<|im_end|>' + '\\n' }}{% endif %}{% endfor %}"},
     {"name": "deepseek-r1", "jinja": R1.replace("HEAD", "<think>\\n")},
     {"name": "deepseek-r1", "jinja": R1.replace("HEAD", "")},  # as first published
+    {"name": "deepseek-v2",
+     "jinja": "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}{{ bos_token }}"
+              "{% for message in messages %}{% if message['role'] == 'user' %}{{ 'User: ' + message['content'] + '\n\n' }}"
+              "{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' + message['content'] + eos_token }}"
+              "{% elif message['role'] == 'system' %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
+              "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"},
     {"name": "granite",  # 3.0
      "jinja": "{%- for message in messages %}\n    {%- if message['role'] == 'system' %}\n    {{- '<|start_of_role|>system<|end_of_role|>' + "
               "message['content'] + '<|end_of_text|>\\n' }}\n    {%- elif message['role'] == 'user' %}\n    {{- '<|start_of_role|>user<|end_of_role|>' + "
