@@ -35,6 +35,13 @@ std::string conversation(std::size_t number) {
 
 }  // namespace
 
+std::string letters(std::size_t n, char first) {
+  std::string text;
+  for (std::size_t i = 0; i < n; ++i)
+    text += i % 6 == 5 ? ' ' : static_cast<char>(first + static_cast<char>(i * i % 23));
+  return text;
+}
+
 std::string held_out_notes(std::size_t number) {
   return strings_of(conversation(number), "notes").at(0);
 }

@@ -19,6 +19,9 @@ namespace satchel::runtime {
 std::string held_out_notes(std::size_t number = 0);
 std::vector<std::string> held_out_questions();
 
+// Words of letters from `first` on, for models of random weights.
+std::string letters(std::size_t n, char first = 'a');
+
 // One for all tests of the program: opening costs a hash of the file and little else. Its arena has
 // room for several chats.
 Engine& shared_engine();

@@ -26,13 +26,6 @@ Engine& hybrid_engine(const RecurrentKind& kind) {
   return *engine;
 }
 
-std::string letters(std::size_t n, char first = 'a') {
-  std::string text;
-  for (std::size_t i = 0; i < n; ++i)
-    text += i % 6 == 5 ? ' ' : static_cast<char>(first + static_cast<char>(i * i % 23));
-  return text;
-}
-
 class HybridChat : public ChatTest, public testing::WithParamInterface<RecurrentKind> {
  protected:
   static Engine& engine() { return hybrid_engine(GetParam()); }

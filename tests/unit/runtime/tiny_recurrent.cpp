@@ -21,6 +21,9 @@ constexpr std::size_t kChannels = 2 * kKeys * kDeltaDim + kDeltaWidth, kDeltaTap
 constexpr std::size_t kMambaHeads = 4, kGroups = 2, kMambaDim = 32, kStateDim = 16;
 constexpr std::size_t kMambaWidth = kMambaHeads * kMambaDim, kMambaTaps = 4;
 constexpr std::size_t kMambaChannels = kMambaWidth + 2 * kGroups * kStateDim;
+// Latent attention: ranks and parts of a head as LatentConfig has them.
+constexpr std::size_t kRank = 32, kRotated = 16, kPlain = 16, kLatentValues = 16;
+constexpr std::size_t kExperts = 4, kExpertFfn = 32;
 constexpr std::size_t kQwenLayers = 5, kInterval = 4;  // the fifth drafts
 
 // Adds tensors of random values whose products keep the size of what they are given.
@@ -97,6 +100,24 @@ void add_gated_attention(Tensors& tensors, const std::string& at) {
   add_head_norms(tensors, at);
 }
 
+void add_latent_attention(Tensors& tensors, const std::string& at) {
+  tensors.matrix(at + "attn_q.weight", kHeads * (kPlain + kRotated), kWidth);
+  tensors.matrix(at + "attn_kv_a_mqa.weight", kRank + kRotated, kWidth);
+  tensors.gain(at + "attn_kv_a_norm.weight", kRank);
+  tensors.matrix(at + "attn_k_b.weight", kHeads * kRank, kPlain);
+  tensors.matrix(at + "attn_v_b.weight", kHeads * kLatentValues, kRank);
+  tensors.matrix(at + "attn_output.weight", kWidth, kHeads * kLatentValues);
+}
+
+void add_experts(Tensors& tensors, const std::string& at) {
+  tensors.matrix(at + "ffn_gate_inp.weight", kExperts, kWidth);
+  for (const auto& [kind, n] : {std::pair{"exps", kExperts}, {"shexp", std::size_t{1}}}) {
+    tensors.matrix(at + "ffn_gate_" + kind + ".weight", n * kExpertFfn, kWidth);
+    tensors.matrix(at + "ffn_up_" + kind + ".weight", n * kExpertFfn, kWidth);
+    tensors.matrix(at + "ffn_down_" + kind + ".weight", n * kWidth, kExpertFfn);
+  }
+}
+
 using Counts = std::initializer_list<std::pair<const char*, std::size_t>>;
 
 tests::GgufWriter metadata(const std::string& architecture, std::size_t context,
@@ -121,6 +142,37 @@ tests::GgufWriter metadata(const std::string& architecture, std::size_t context,
 }
 
 }  // namespace
+
+tests::GgufWriter tiny_deepseek2_gguf(std::size_t context) {
+  tests::GgufWriter out = metadata("deepseek2", context,
+                                   {{"block_count", 2},
+                                    {"attention.head_count_kv", 1},
+                                    {"attention.kv_lora_rank", kRank},
+                                    {"attention.key_length", kRank + kRotated},
+                                    {"attention.value_length", kRank},
+                                    {"attention.key_length_mla", kPlain + kRotated},
+                                    {"attention.value_length_mla", kLatentValues},
+                                    {"rope.dimension_count", kRotated},
+                                    {"leading_dense_block_count", 1},
+                                    {"expert_count", kExperts},
+                                    {"expert_used_count", 2},
+                                    {"expert_shared_count", 1},
+                                    {"expert_feed_forward_length", kExpertFfn}});
+  Tensors tensors(out);
+  tensors.matrix("token_embd.weight", test::kBytePieces, kWidth);
+  tensors.gain("output_norm.weight", kWidth);
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const std::string at = "blk." + std::to_string(layer) + ".";
+    tensors.gain(at + "attn_norm.weight", kWidth);
+    tensors.gain(at + "ffn_norm.weight", kWidth);
+    add_latent_attention(tensors, at);
+    if (layer == 0)
+      add_feed_forward(tensors, at);
+    else
+      add_experts(tensors, at);
+  }
+  return out;
+}
 
 tests::GgufWriter tiny_lfm2_gguf(std::size_t context) {
   tests::GgufWriter out = metadata(

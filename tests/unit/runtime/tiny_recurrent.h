@@ -1,7 +1,8 @@
-// Small models of random weights with a vocabulary of bytes, for sessions and whole engines, with
-// recurrent layers: LFM2, three convolutions and two layers of attention; Qwen 3.5, three layers of
-// Gated DeltaNet and one of attention, and one behind them that drafts tokens; Granite 4 H, three
-// layers of Mamba-2 and two of attention.
+// Small models of random weights with a vocabulary of bytes, for sessions and whole engines.
+// DeepSeek-V2: two layers of latent attention, experts in the second. And with recurrent layers:
+// LFM2, three convolutions and two layers of attention; Qwen 3.5, three layers of Gated DeltaNet
+// and one of attention, and one behind them that drafts tokens; Granite 4 H, three layers of
+// Mamba-2 and two of attention.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 namespace satchel::runtime {
 
+tests::GgufWriter tiny_deepseek2_gguf(std::size_t context);
 tests::GgufWriter tiny_lfm2_gguf(std::size_t context);
 tests::GgufWriter tiny_qwen35_gguf(std::size_t context);
 tests::GgufWriter tiny_granite_gguf(std::size_t context);
