@@ -1,4 +1,4 @@
-// TierLayouts: the page layouts of one cache, by tier, shape of a token and capacity. Lanes with small
+// TierLayouts: the page layouts of one cache, by tier, token shape and capacity. Lanes with small
 // budgets have small pages, so layouts are looked up by the number of tokens.
 //   tiers   kTierExact, kTierEight, then the recipe's codecs
 //   lanes   share layouts, except for keys in the lane's own basis: these have a layout per lane

@@ -640,14 +640,14 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
 
 
 def round_keys_and_values(model) -> None:
+    """Of latent attention what the cache keeps, before it becomes keys and values."""
+    latent = [layer.self_attn for layer in model.model.layers if hasattr(getattr(layer, "self_attn", None), "expand_kv")]
+    for part in latent:
+        part.expand_kv = lambda rows, turned, of=part.expand_kv: of(rows.half().float(), turned.half().float())
+    if latent:
+        return
     module = importlib.import_module(type(model).__module__)
     plain = module.eager_attention_forward
-
-    for layer in model.model.layers:
-        if hasattr(layer, "self_attn") and hasattr(layer.self_attn, "expand_kv"):  # latent attention: what is cached
-            expand = layer.self_attn.expand_kv
-            layer.self_attn.expand_kv = lambda latent, turned, of=expand: of(latent.half().float(), turned.half().float())
-            plain.rounds = True
 
     def rounded(layer, query, key, value, *rest, **named):
         return plain(layer, query, key.half().float(), value.half().float(), *rest, **named)
