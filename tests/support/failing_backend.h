@@ -39,12 +39,17 @@ class FailingBackend final : public kernels::Backend {
   void fail_allocations(bool fail) { fails_allocations_ = fail; }
   // From now on weights find no room.
   void fail_weights(bool fail) { fails_weights_ = fail; }
+  // From now on it is a device that does not know latent lanes.
+  void forget_latent_lanes() { knows_latent_lanes_ = false; }
   bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
 
   std::string_view name() const override { return name_; }
   std::string device() const override { return inner_->device(); }
   kernels::AvailableMemory available_memory() const override { return inner_->available_memory(); }
   std::size_t head_dim_max() const override { return inner_->head_dim_max(); }
+  bool takes_latent_lanes() const override {
+    return knows_latent_lanes_ && inner_->takes_latent_lanes();
+  }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
       return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};
@@ -191,6 +196,7 @@ class FailingBackend final : public kernels::Backend {
   std::optional<std::size_t> fail_at_;
   bool stays_lost_ = false, counts_copies_ = false, waits_for_check_ = false;
   bool fails_tables_ = false, fails_allocations_ = false, fails_weights_ = false;
+  bool knows_latent_lanes_ = true;
 };
 
 }  // namespace satchel::test

@@ -8,6 +8,7 @@
 
 #include "kernels/registry/registry.h"
 #include "runtime/model/config.h"
+#include "support/failing_backend.h"
 #include "unit/runtime/tiny_model.h"
 #include "unit/runtime/tiny_recurrent.h"
 
@@ -424,6 +425,21 @@ TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
   wrong.add_tensor("output_norm.weight", {8}, std::vector<float>(8));
   EXPECT_THAT(load_refusal(wrong), HasSubstr("Tensor \"output_norm.weight\" is [1, 8], but must be "
                                              "[1, 256]. [MODEL_METADATA]"));
+}
+
+TEST(Weights, of_latent_attention_are_refused_where_the_device_does_not_know_it) {
+  const auto bytes = tiny_deepseek2_gguf(512).bytes();
+  auto file = GgufFile::view(bytes);
+  ASSERT_TRUE(file.ok());
+  auto config = ModelConfig::from(*file);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  test::FailingBackend backend(std::move(kernels::open_backend("reference", {})).value());
+  EXPECT_TRUE(Model::load(backend, *file, *config, {}).ok());
+  backend.forget_latent_lanes();
+  const auto refused = Model::load(backend, *file, *config, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "GPU_HEADS");
+  EXPECT_THAT(refused.error().message, HasSubstr("latent attention, which the kernels of failing"));
 }
 
 TEST(Weights, a_tensor_without_a_place_in_the_graph_is_refused) {
