@@ -187,7 +187,7 @@ TEST(KeyBases, of_a_forged_file_are_refused_before_memory_is_taken) {
   EXPECT_THAT(with(12, 1), HasSubstr("extra bytes after its last lane"));
   EXPECT_THAT(with(16, 0xffffffffu), HasSubstr("a text"));
   EXPECT_THAT(with(lane, 0), HasSubstr("impossible key size"));
-  EXPECT_THAT(with(lane, 513), HasSubstr("impossible key size"));
+  EXPECT_THAT(with(lane, kernels::kHeadDimMax + 1), HasSubstr("impossible key size"));
   EXPECT_THAT(with(lane, 256), HasSubstr("truncated"));
   EXPECT_THAT(with(lane + 4, 0x7c007c00u), HasSubstr("lane 0 contains a value that is NaN"));
   std::string zeros = file;
