@@ -42,9 +42,9 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
                     double exact = 0.99) {
   const auto recipe = resolve_recipe(recipe_name);
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
-  const auto need = estimate(
-      model.config(), 0, *recipe,
-      {.n_tokens = n_tokens, .budget_bytes = kPlenty, .asks = {.expected_bytes = true}});
+  const auto need =
+      estimate(model.config(), 0, *recipe,
+               {.n_tokens = n_tokens, .budget_bytes = kPlenty, .asks = {.expected_bytes = true}});
   ASSERT_TRUE(need.ok()) << need.error().message;
   const auto cache = model.cache_in(recipe_name, need->arena_bytes);
   const auto read = read_all(model, *cache, n_tokens);
@@ -83,10 +83,11 @@ TEST(Estimator, holds_its_promise_on_other_shapes) {
   }
 }
 
-// Layers with windows, sinks and heads of their own, that share lanes, that carry states.
+// Layers with windows, sinks and heads of their own, that share lanes, that carry states, that are
+// latent.
 TEST(Estimator, holds_its_promise_for_every_kind_of_layer) {
-  for (const char* name :
-       {"gemma4_e", "gemma4_moe", "gpt_oss", "lfm2", "qwen35", "qwen35moe", "qwen3next"}) {
+  for (const char* name : {"gemma4_e", "gemma4_moe", "gpt_oss", "lfm2", "qwen35", "qwen35moe",
+                           "qwen3next", "granitehybrid", "nemotron_h_moe", "deepseek2_q"}) {
     SCOPED_TRACE(name);
     const std::string path = test::source_dir() + "/tests/golden/model/arch_" + name + ".gguf";
     TestModel model = open_model(std::move(GgufFile::open(path)).value(), "cpu");
