@@ -21,7 +21,7 @@ using Ids = std::span<const std::int32_t>;
 // differ in their last bits of fp32; llama.cpp rounds more. Seen on 2026-11-27: 0.0024 and 0.0041.
 constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 // Gated DeltaNet and Mamba-2 norm what a small matrix product gave, and with it what rounding
-// activations to 16 bits leaves: 0.0067 and 0.0043 on `cpu`; on `reference`, of the same weights in
+// activations to 16 bits leaves: 0.0067 and 0.0042 on `cpu`; on `reference`, of the same weights in
 // fp32, less than kTransformers.
 constexpr double kNormedStates = 0.01;
 double limit_of(const std::string& name, std::string_view backend) {

@@ -262,6 +262,12 @@ TEST(ModelConfig, of_nemotron_joins_a_feed_forward_and_the_block_before_it) {
   }
   EXPECT_EQ(config->layers[0].ffn_block, 1u);
   EXPECT_EQ(config->layers[2].ffn_block, 4u);
+  GgufWriter with_drafts = nemotron_of("M-*-+");
+  with_drafts.add_u32("nemotron_h.nextn_predict_layers", 1);
+  const auto drafts = config_of(with_drafts);
+  ASSERT_TRUE(drafts.ok()) << drafts.error().message;
+  EXPECT_EQ(drafts->n_layers(), 2u);
+  EXPECT_EQ(drafts->n_draft_layers, 1u);
 }
 
 TEST(ModelConfig, of_nemotron_is_refused_where_its_blocks_do_not_fit) {
