@@ -336,6 +336,15 @@ def deepseek2_q(out: gguf.GGUFWriter) -> None:
     out.add_q_lora_rank(QUERIES)
 
 
+def glm4_lite(out: gguf.GGUFWriter) -> None:
+    latent(out)
+    out.add_leading_dense_block_count(1)
+    out.add_q_lora_rank(QUERIES)
+    out.add_expert_weights_scale(1.8)
+    out.add_expert_weights_norm(True)
+    out.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+
+
 ONE_LANE = dict(heads=(2, 1))
 HYBRID = ONE_LANE | dict(layers=3, ffn=32, base=1_000_000.0, gain=1, gains=0.5)
 DELTA_ROPE = rope("default", 1_000_000.0, partial_rotary_factor=0.25)
@@ -453,6 +462,12 @@ TABLE = {
                      layers=27, heads=(2, 2), ffn=32, extra=deepseek2),
     "deepseek2_q": Row("DeepseekV2", "deepseek2", DEEPSEEK | {"q_lora_rank": QUERIES}, layers=3, heads=(16, 16), ffn=64,
                        extra=deepseek2_q, greedy_seed=1),
+    # GLM-4.7-Flash: experts chosen by sigmoids and biases.
+    "glm4_lite": Row("Glm4MoeLite", "deepseek2",
+                     MLA | {"q_lora_rank": QUERIES, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": 2,
+                            "moe_intermediate_size": 32, "norm_topk_prob": True, "routed_scaling_factor": 1.8,
+                            "n_group": 1, "topk_group": 1},
+                     layers=3, heads=(4, 4), ffn=64, extra=glm4_lite, greedy_seed=3),
     "olmo2": Row("Olmo2", "olmo2", UNPADDED, **ONE_LANE),
     "olmo3": Row("Olmo3", "olmo2", UNPADDED | SLIDING | {"rope_parameters": OLMO3_ROPE}, **ONE_LANE, layers=4,
                  ffn=32, extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
@@ -498,7 +513,7 @@ def tiny(row: Row):
                  num_attention_heads=row.heads[0], num_key_value_heads=np.max(row.heads[1]).item(), head_dim=32,
                  max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
                  tie_word_embeddings=(row.gain == 1 and row.arch != "qwen3next") or row.arch in ("smollm3", "gemma4", "lfm2", "lfm2moe", "granitehybrid")) | rope("default") | row.config
-    if row.model in ("Phi3", "Granite", "GraniteMoe", "GraniteMoeHybrid", "DeepseekV2"):
+    if row.model in ("Phi3", "Granite", "GraniteMoe", "GraniteMoeHybrid", "DeepseekV2", "Glm4MoeLite"):
         del given["head_dim"]
     made = config(**given)
     made._attn_implementation = "eager"

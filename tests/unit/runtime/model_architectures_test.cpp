@@ -44,11 +44,11 @@ constexpr const char* kNames[] = {"llama",          "mistral",
                                   "granitehybrid",  "granitehybrid_dense",
                                   "lfm2moe",        "nemotron_h",
                                   "nemotron_h_moe", "deepseek2",
-                                  "deepseek2_q"};
+                                  "deepseek2_q",    "glm4_lite"};
 // Those whose layers are of several kinds: windows, sinks, shared lanes, K = V, experts, states.
 constexpr const char* kMixed[] = {"gpt_oss",    "gemma4_e",       "gemma4_moe",    "lfm2",
                                   "qwen35",     "qwen35moe",      "granitehybrid", "lfm2moe",
-                                  "nemotron_h", "nemotron_h_moe", "deepseek2_q"};
+                                  "nemotron_h", "nemotron_h_moe", "deepseek2_q",   "glm4_lite"};
 
 // POSITIONS of tests/oracle/make_architecture_fixtures.py.
 constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};
