@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/gguf/reader.h"
+#include "runtime/limits/precision_floor.h"
 #include "runtime/profile/profile_files.h"
 
 namespace satchel::runtime {
@@ -44,11 +45,12 @@ Result<FileEstimate> estimate_file(const UnloadedModel& model, const kvcache::Re
   EstimateRequest here = request;
   here.available = available;
   FileEstimate found;
-  SATCHEL_TRY_ASSIGN(found.estimate, estimate(config, 0, recipe, here));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe held, suited(recipe, config.architecture));
+  SATCHEL_TRY_ASSIGN(found.estimate, estimate(config, 0, held, here));
   found.estimate.weight_bytes = weights;
   found.estimate.available_bytes = most;
   found.estimate.fits = found.estimate.fits && weights <= most;
-  SATCHEL_TRY_ASSIGN(found.least_budget_bytes, least_budget(config, recipe));
+  SATCHEL_TRY_ASSIGN(found.least_budget_bytes, least_budget(config, held));
   return found;
 }
 
