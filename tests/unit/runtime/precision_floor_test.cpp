@@ -6,7 +6,9 @@
 
 #include "kvcache/layout/tier_layouts.h"
 #include "runtime/chat/memory_settings.h"
+#include "runtime/file_estimate.h"
 #include "runtime/limits/presets.h"
+#include "support/source_dir.h"
 
 namespace satchel::runtime {
 namespace {
@@ -39,6 +41,22 @@ TEST(PrecisionFloor, keeps_every_key_of_a_lane_exact_where_it_says_16_bits) {
       EXPECT_TRUE(layouts->of(static_cast<std::uint8_t>(tier), 64, 128).k.is_exact())
           << name << ", tier " << tier;
   }
+}
+
+TEST(PrecisionFloor, is_in_the_estimate_of_a_file) {
+  const auto bytes_of = [](const char* architecture, const char* recipe) {
+    const auto found = estimate_file(
+        {.file = test::source_dir() + "/tests/golden/model/arch_" + architecture + ".gguf",
+         .profiles = {},
+         .backend = "reference",
+         .backend_options = {}},
+        resolve_recipe(recipe).value(), {.n_tokens = 4000, .budget_bytes = 1});
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    return found.ok() ? found->estimate.cache_bytes : 0;
+  };
+  // Keys of every other layer, which has no window, take 16 bits instead of 4.
+  EXPECT_GT(bytes_of("gpt_oss", "balanced"), bytes_of("gpt_oss", "kivi-4") * 5 / 4);
+  EXPECT_EQ(bytes_of("llama", "balanced"), bytes_of("llama", "ladder-4"));
 }
 
 }  // namespace
