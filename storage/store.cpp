@@ -46,7 +46,7 @@ struct Store::State {
   Result<void> prepare_cache_dir();
   Result<void> sweep_orphans();
   SearchIndex search_index() const {
-    return SearchIndex(options.cache_dir / "search.db", options.vfs);
+    return SearchIndex(search_index_of(options.cache_dir, library->library_id()), options.vfs);
   }
 };
 
@@ -205,6 +205,8 @@ Result<void> Store::delete_now(ChatId chat) {
   SATCHEL_TRY(state_->search_index().forget());
   const bool is_dropped = kv() != nullptr && state_->kv->drop_chat(chat).ok();
   SATCHEL_TRY(state_->library->purge_chat(chat));
+  // Another program may have searched meanwhile, and found the chat still there.
+  SATCHEL_TRY(state_->search_index().forget());
   if (!is_dropped) state_->has_orphans = true;
   return {};
 }
@@ -233,7 +235,9 @@ Result<std::size_t> Store::purge_expired() {
   if (library.found_damage()) return expired.size();
   SATCHEL_TRY(state_->library->drop_expired_backups());
   constexpr std::int64_t kMonthMs = kDeletedDaysKept * 86'400'000;
-  delete_put_aside(state_->options.cache_dir, state_->options.clock->wall_ms() - kMonthMs);
+  const std::int64_t before_ms = state_->options.clock->wall_ms() - kMonthMs;
+  delete_put_aside(state_->options.cache_dir, before_ms);
+  delete_older(state_->options.cache_dir, kSearchIndexBegins, before_ms);  // of libraries now gone
   return expired.size();
 }
 

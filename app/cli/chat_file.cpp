@@ -9,7 +9,7 @@
 namespace satchel::app {
 namespace {
 
-using nlohmann::json;
+using AnyJson = nlohmann::json;  // `json` is a variable of others
 using runtime::MessageKind;
 using runtime::MessageState;
 using runtime::Role;
@@ -65,10 +65,10 @@ std::string unguarded(std::string_view text) {
 
 // What a mark says of a message, as JSON, so that any title stands on one line.
 std::string mark_of(const Message& message) {
-  json says{{"role", name_of(message.role)}};
+  AnyJson says{{"role", name_of(message.role)}};
   if (message.kind == MessageKind::document) says[kDocument] = message.title;
   if (message.state != MessageState::complete) says["state"] = kInterrupted;
-  std::string text = says.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = says.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
   // "-->" would end the comment.
   for (std::size_t at = 0; (at = text.find("--", at)) != text.npos; at += 3)
     text.replace(at, 2, "-\\u002d");
@@ -87,7 +87,7 @@ Error bad(std::string_view called, const std::string& what) {
 }
 
 // What our own files say of a message, of both formats.
-Result<Message> message_from(const json& says, std::string_view called) {
+Result<Message> message_from(const AnyJson& says, std::string_view called) {
   const auto text_of = [&](const char* key) {
     const auto found = says.find(key);
     return found != says.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -122,7 +122,7 @@ Result<ChatFile> from_markdown(std::string_view text, std::string_view called) {
     if (!mark.ends_with(kMarkEnd)) return bad(called, "has a mark of a message that does not end.");
     mark.remove_prefix(kMark.size());
     mark.remove_suffix(kMarkEnd.size());
-    SATCHEL_TRY_ASSIGN(Message message, message_from(json::parse(mark, nullptr, false), called));
+    SATCHEL_TRY_ASSIGN(Message message, message_from(AnyJson::parse(mark, nullptr, false), called));
     const std::size_t next = text.find("\n" + std::string(kMark), line_end);
     const std::size_t from = std::min(line_end + 1, text.size());
     const std::size_t end = next == text.npos ? text.size() : next + 1;
@@ -138,7 +138,12 @@ Result<ChatFile> from_markdown(std::string_view text, std::string_view called) {
 
 // --- JSON
 
-Result<ChatFile> from_json(const json& file, std::string_view called) {
+Result<ChatFile> from_json(const AnyJson& file, std::string_view called) {
+  const auto version = file.find("satchel_chat");
+  if (version == file.end() || !version->is_number() || *version != 1)
+    return bad(called,
+               "is no chat that is known here: it lacks \"satchel_chat\": 1, and is no export of "
+               "ChatGPT or Open WebUI.");
   ChatFile chat;
   if (const auto title = file.find("title"); title != file.end() && title->is_string())
     chat.title = *title;
@@ -147,7 +152,9 @@ Result<ChatFile> from_json(const json& file, std::string_view called) {
   const auto messages = file.find("messages");
   if (messages == file.end() || !messages->is_array())
     return bad(called, "has a chat without \"messages\".");
-  for (const json& each : *messages) {
+  for (const AnyJson& each : *messages) {
+    if (!each.is_object() || !each.contains("text") || !each["text"].is_string())
+      return bad(called, "has a message without \"text\".");
     SATCHEL_TRY_ASSIGN(Message message, message_from(each, called));
     chat.messages.push_back(std::move(message));
   }
@@ -157,15 +164,15 @@ Result<ChatFile> from_json(const json& file, std::string_view called) {
 }  // namespace
 
 std::string to_json_text(const ChatFile& chat) {
-  json messages = json::array();
+  AnyJson messages = AnyJson::array();
   for (const Message& message : chat.messages) {
-    json row = json::parse(mark_of(message));
+    AnyJson row = AnyJson::parse(mark_of(message));
     row["text"] = message.text;
     messages.push_back(std::move(row));
   }
-  json file{{"satchel_chat", 1}, {"title", chat.title}, {"messages", std::move(messages)}};
+  AnyJson file{{"satchel_chat", 1}, {"title", chat.title}, {"messages", std::move(messages)}};
   if (chat.system) file["system"] = *chat.system;
-  return file.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return file.dump(1, ' ', false, AnyJson::error_handler_t::replace) + "\n";
 }
 
 std::string to_markdown(const ChatFile& chat) {
@@ -185,11 +192,12 @@ Result<std::vector<ChatFile>> read_chat_files(std::string_view text, std::string
   std::vector<ChatFile> chats;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
-    const json file = json::parse(text, nullptr, false);
+    const AnyJson file = AnyJson::parse(text, nullptr, false);
     if (file.is_discarded()) return bad(called, "begins as JSON, but is not whole.");
-    const std::vector<json> all =
-        file.is_array() ? file.get<std::vector<json>>() : std::vector<json>{file};
-    for (const json& each : all) {
+    // By reference: a copy goes as deep as the text nests, and the stack does not.
+    const AnyJson* const first_one = file.is_array() ? nullptr : &file;
+    for (std::size_t i = 0; i < (first_one != nullptr ? 1 : file.size()); ++i) {
+      const AnyJson& each = first_one != nullptr ? *first_one : file[i];
       if (!each.is_object()) return bad(called, "lists something that is no chat.");
       std::optional<ChatFile> foreign = foreign_chat(each);
       if (!foreign) {

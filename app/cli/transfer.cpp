@@ -1,6 +1,10 @@
 // `satchel export`, `satchel import`, `satchel backup`: chats to files and back, without a model.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "app/cli/chat_file.h"
@@ -40,8 +44,9 @@ ChatFile file_of(const storage::Chat& chat, const std::vector<runtime::StoredMes
   ChatFile file{.title = chat.name.empty() ? chat.title : chat.name,
                 .system = chat.setup.system,
                 .messages = {}};
+  // What a chat was told first stands in its setup too, where it is not the template's own.
   for (const runtime::StoredMessage& message : messages)
-    if (message.state != runtime::MessageState::damaged)
+    if (message.state != runtime::MessageState::damaged && message.role != runtime::Role::system)
       file.messages.push_back({.role = message.role,
                                .kind = message.kind,
                                .state = message.state == runtime::MessageState::complete
@@ -53,24 +58,26 @@ ChatFile file_of(const storage::Chat& chat, const std::vector<runtime::StoredMes
 }
 
 // A new file, whole or not at all; one that is there stays.
-Result<void> write_new_file(const fs::path& path, std::string_view text) {
-  std::error_code error;
-  if (fs::exists(path, error))
-    return Error{ErrorKind::invalid, "PARAM",
-                 "\"" + path.string() + "\" is there already. Choose another name."};
-  const fs::path part = path.string() + ".part";
-  {
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out) error = std::make_error_code(std::errc::io_error);
+Result<void> write_new_file(const std::string& path, std::string_view text) {
+  std::string part = path + ".XXXXXX";
+  const int file = ::mkstemp(part.data());
+  bool is_written = file >= 0;
+  for (std::string_view rest = text; is_written && !rest.empty();) {
+    const ssize_t n = ::write(file, rest.data(), rest.size());
+    is_written = n > 0;
+    if (is_written) rest.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (!error) fs::rename(part, path, error);
-  if (!error) return {};
-  std::error_code ignored;
-  fs::remove(part, ignored);
+  is_written = is_written && ::fsync(file) == 0;
+  if (file >= 0) (void)::close(file);
+  const bool is_there = is_written && ::link(part.c_str(), path.c_str()) != 0 && errno == EEXIST;
+  const bool is_done = is_written && !is_there && fs::exists(path);
+  if (file >= 0) (void)::unlink(part.c_str());
+  if (is_done) return {};
+  if (is_there)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "\"" + path + "\" is there already. Choose another name."};
   return Error{ErrorKind::storage, "STORAGE",
-               "\"" + path.string() + "\" could not be written. Nothing was left there."};
+               "\"" + path + "\" could not be written. Nothing was left there."};
 }
 
 Result<void> run_export(const ExportOptions& options, Console& console) {
@@ -82,7 +89,8 @@ Result<void> run_export(const ExportOptions& options, Console& console) {
                      "\". Run `satchel chats` to list the saved chats."};
   SATCHEL_TRY_ASSIGN(const auto messages, store->library().messages(chat->id));
   const ChatFile file = file_of(*chat, messages);
-  const std::size_t n_damaged = messages.size() - file.messages.size();
+  const auto n_damaged =
+      std::ranges::count(messages, runtime::MessageState::damaged, &runtime::StoredMessage::state);
   if (n_damaged > 0) console.warning(std::to_string(n_damaged) + " damaged messages are left out.");
   const bool is_json = options.format == "json" || console.json();
   const std::string text = is_json ? to_json_text(file) : to_markdown(file);
@@ -96,6 +104,15 @@ Result<void> run_export(const ExportOptions& options, Console& console) {
   return {};
 }
 
+// What the library takes no message of is known before the first chat is added.
+Result<void> check_sizes(const ChatFile& file, const std::string& path) {
+  for (const ChatFile::Message& message : file.messages)
+    if (message.text.size() > storage::kMessageBytesMax)
+      return Error{ErrorKind::invalid, "CHAT_FILE",
+                   "\"" + path + "\" has a message of more than 16 MiB. Nothing was imported."};
+  return {};
+}
+
 // Its model reads it anew when it is opened: a file has words, and no tokens.
 Result<runtime::ChatId> add(runtime::ChatLibrary& library, const ChatFile& file,
                             const runtime::ChatSetup& setup) {
@@ -105,6 +122,8 @@ Result<runtime::ChatId> add(runtime::ChatLibrary& library, const ChatFile& file,
   SATCHEL_TRY_ASSIGN(const runtime::ChatId id,
                      library.create_chat(chat, runtime::NameTaken::number));
   std::vector<runtime::NewMessage> messages;
+  if (file.system)
+    messages.push_back({.role = runtime::Role::system, .text = *file.system, .tokens = {}});
   for (const ChatFile::Message& message : file.messages)
     messages.push_back({.role = message.role,
                         .state = message.state,
@@ -123,7 +142,10 @@ Result<void> run_import(const ImportOptions& options, Console& console) {
   for (const std::string& path : options.files) {
     SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path, kImportBytesMax));
     SATCHEL_TRY_ASSIGN(std::vector<ChatFile> more, read_chat_files(text, path));
-    for (ChatFile& file : more) files.push_back(std::move(file));
+    for (ChatFile& file : more) {
+      SATCHEL_TRY(check_sizes(file, path));
+      files.push_back(std::move(file));
+    }
   }
   const Paths paths = standard_paths(options.common.store);
   SATCHEL_TRY_ASSIGN(const fs::path model, chosen_model(paths, options.common.model));
@@ -149,8 +171,9 @@ Result<void> run_backup(const BackupOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const fs::path file, store->back_up(options.folder));
   console.json() ? console.document({{"schema", 1}, {"file", file.string()}})
                  : console.note("Wrote all chats to \"" + file.string() +
-                                "\". To restore it, close Satchel and put it in the place of "
-                                "library.db.");
+                                "\". To restore it, close Satchel, move all files away whose names "
+                                "begin with library.db, and put it there as library.db. It keeps "
+                                "the words of chats that are deleted later.");
   return {};
 }
 

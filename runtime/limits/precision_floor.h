@@ -19,8 +19,9 @@ struct PrecisionFloor {
 std::span<const PrecisionFloor> precision_floors();
 const PrecisionFloor* precision_floor(std::string_view architecture);  // null: every preset suits
 
-// The recipe for a model of the architecture: a preset's recipe, whatever share it keeps, stays
-// above the floor, also where memory is short. One chosen by name or file stays as it is.
+// The recipe for a model of the architecture: a preset's recipe, whatever share it keeps and by
+// whatever name it was chosen, stays above the floor, also where memory is short. Others stay as
+// they are.
 Result<kvcache::Recipe> suited(const kvcache::Recipe& recipe, std::string_view architecture);
 
 }  // namespace satchel::runtime

@@ -92,6 +92,7 @@ Result<ModelConfig> Hyperparameters::sizes_of_hybrid() const {
 
 Result<ModelConfig> Hyperparameters::sizes_of_parts() const {
   SATCHEL_TRY_ASSIGN(ModelConfig config, sizes_but_kv_heads(0));
+  SATCHEL_TRY(check_value_length(config));
   SATCHEL_TRY(read_kv_heads(config, 0));
   return config;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace satchel::storage {
 namespace {
@@ -134,6 +135,18 @@ std::optional<std::int64_t> written_at(const fs::path& file) {
   struct stat found {};
   if (::stat(file.c_str(), &found) != 0) return std::nullopt;
   return std::int64_t{found.st_mtim.tv_sec} * 1000 + found.st_mtim.tv_nsec / 1'000'000;
+}
+
+void delete_older(const fs::path& folder, std::string_view begins, std::int64_t before_ms) {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::optional<std::int64_t> written_ms = written_at(it->path());
+    if (name.starts_with(begins) && name.ends_with(".db") && written_ms && *written_ms < before_ms)
+      old.push_back(it->path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
 }
 
 Result<void> tag_as_cache(const fs::path& folder) {

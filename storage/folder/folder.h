@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "kernels/base/result.h"
 
@@ -31,6 +32,9 @@ bool is_empty_or_missing(const std::filesystem::path& file);
 
 // When it was written last, in milliseconds since 1970; none: it cannot be examined.
 std::optional<std::int64_t> written_at(const std::filesystem::path& file);
+// Deletes the databases of the folder whose names begin so, and that were last written before.
+void delete_older(const std::filesystem::path& folder, std::string_view begins,
+                  std::int64_t before_ms);
 
 // Marks the folder so that backup programs skip it.
 //   source  bford.info/cachedir

@@ -94,15 +94,7 @@ constexpr const char* kNewLibrary =
 }  // namespace
 
 void delete_put_aside(const fs::path& folder, std::int64_t before_ms) {
-  std::error_code error;
-  std::vector<fs::path> old;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const std::optional<std::int64_t> written_ms = written_at(it->path());
-    if (name.starts_with(kAside) && name.ends_with(".db") && written_ms && *written_ms < before_ms)
-      old.push_back(it->path());
-  }
-  for (const fs::path& path : old) fs::remove(path, error);
+  delete_older(folder, kAside, before_ms);
 }
 
 // Corrupt: the file is another library's, or nobody's.

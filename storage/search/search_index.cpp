@@ -74,7 +74,6 @@ class Writer {
 
   Result<void> bring_up_to_date() {
     SATCHEL_TRY_ASSIGN(const std::vector<Chat> chats, library_.chats());
-    SATCHEL_TRY_ASSIGN(Transaction change, db_.begin(Sync::normal));
     SATCHEL_TRY_ASSIGN(auto known, marks());
     for (const Chat& chat : chats) {
       const auto before = known.find(chat.id.value);
@@ -83,7 +82,7 @@ class Writer {
       if (!is_current) SATCHEL_TRY(read(chat));
     }
     for (const auto& [chat, mark] : known) SATCHEL_TRY(drop(chat));  // they are gone or removed
-    return change.commit();
+    return {};
   }
 
  private:
@@ -185,14 +184,21 @@ Result<std::vector<Found>> look_up(Connection& db, Library& library, const std::
   return all;
 }
 
+// In one transaction: two programs that search at once make one index.
+Result<void> update(Connection& db, Library& library) {
+  SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
+  SATCHEL_TRY(make_or_check(db, library.library_id()));
+  SATCHEL_TRY(Writer(db, library).bring_up_to_date());
+  return change.commit();
+}
+
 Result<std::vector<Found>> find_in(const fs::path& path, const std::string& vfs, Library& library,
                                    const std::string& asked, std::size_t n_most) {
   SATCHEL_TRY(make_private_folder(path.parent_path()));
   SATCHEL_TRY(make_private_file(path));
   SATCHEL_TRY_ASSIGN(Connection db,
                      Connection::open({path, Access::read_write, Content::cache, vfs}));
-  SATCHEL_TRY(make_or_check(db, library.library_id()));
-  SATCHEL_TRY(Writer(db, library).bring_up_to_date());
+  SATCHEL_TRY(update(db, library));
   return look_up(db, library, asked, n_most);
 }
 
@@ -209,14 +215,20 @@ std::string fts_query(std::string_view words) {
       continue;
     }
     const std::size_t from = is_quoted ? at + 1 : at;
-    std::size_t end = words.find_first_of(is_quoted ? "\"" : " \t\r\n\"", from);
-    if (end == words.npos) end = words.size();
+    std::size_t end = from;
+    while (end < words.size() && words[end] != '"' &&
+           (is_quoted ? words[end] != '\0' : static_cast<unsigned char>(words[end]) > ' '))
+      ++end;
     const std::string_view word = words.substr(from, end - from);
     is_beginning = !is_quoted && end == words.size();
     if (!word.empty()) query += (query.empty() ? "\"" : " \"") + std::string(word) + "\"";
-    at = is_quoted ? end + 1 : end;
+    at = is_quoted || (end < words.size() && words[end] == '\0') ? end + 1 : end;
   }
   return query.empty() || !is_beginning ? query : query + "*";
+}
+
+fs::path search_index_of(const fs::path& folder, const std::string& library_id) {
+  return folder / (std::string(kSearchIndexBegins) + library_id + ".db");
 }
 
 SearchIndex::SearchIndex(fs::path file, std::string vfs)

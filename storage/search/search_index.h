@@ -1,4 +1,5 @@
-// SearchIndex: the words of all present chats in search.db, so that a passage is found at once.
+// SearchIndex: the words of all present chats in search-LIBRARY.db, so that a passage is found at
+// once. It has the library's id in its name, so two libraries in one folder do not meet.
 //   disposable  made again from the library wherever it is missing, damaged, of another version or
 //               of another library. Each search brings it up to date first, chat by chat
 //   holds       the text of the messages a second time: where a chat is deleted for good the file
@@ -49,6 +50,9 @@ class SearchIndex {
   std::string vfs_;
 };
 
+inline constexpr std::string_view kSearchIndexBegins = "satchel-search-";
+std::filesystem::path search_index_of(const std::filesystem::path& folder,
+                                      const std::string& library_id);
 // What FTS5 is asked for these words; "": there is none.
 std::string fts_query(std::string_view words);
 

@@ -29,7 +29,8 @@ TEST(Cli, words_are_found_in_all_chats) {
 TEST(Cli, a_chat_goes_to_a_file_and_comes_back_and_is_continued) {
   const Folder home;
   const auto document = home.write("todo.txt", "Buy milk on Monday.");
-  run(home, {"chat", "--chat", "notes", "--document", document.string(), "-p", "Hi", "-n", "4"});
+  run(home, {"chat", "--chat", "notes", "--system", "Be brief.", "--document", document.string(),
+             "-p", "Hi", "-n", "4"});
   const auto words = [&](const char* name) {
     auto rows = run(home, {"chats", "--show", name, "--json"}).json()["messages"];
     for (auto& row : rows)
@@ -45,6 +46,8 @@ TEST(Cli, a_chat_goes_to_a_file_and_comes_back_and_is_continued) {
     const std::string name = added[0]["name"];
     EXPECT_NE(name, "notes");
     EXPECT_EQ(words(name.c_str()), words("notes"));
+    EXPECT_EQ(words(name.c_str())[0]["role"], "system") << "what the chat was told comes with it";
+    EXPECT_EQ(words(name.c_str())[0]["text"], "Be brief.");
     const Finished gone_on =
         run(home, {"chat", "--chat", name, "-p", "What is bought?", "-n", "8"});
     EXPECT_EQ(gone_on.exit_code, 0) << gone_on.err;

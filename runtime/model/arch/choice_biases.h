@@ -10,7 +10,8 @@ namespace satchel::runtime {
 
 inline Result<void> read_choice_biases(const Hyperparameters& of, ModelConfig& config) {
   for (LayerConfig& layer : config.layers) {
-    if (layer.n_experts == 0) continue;
+    const bool has_some = has_tensor(of.file(), layer.ffn_block, kChoiceBiasesTensor);
+    if (layer.n_experts == 0 || !has_some) continue;
     SATCHEL_TRY_ASSIGN(layer.choice_biases, small_tensor(of.file(), layer.ffn_block,
                                                          kChoiceBiasesTensor, layer.n_experts));
   }

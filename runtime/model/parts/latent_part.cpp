@@ -102,18 +102,12 @@ Result<void> LatentPart::add_attended(const LayerStep& step, float* x) const {
   const LatentConfig& of = sizes().latent;
   const kvcache::LayerShape& shape = sizes().attention;
   const Workspace& work = step.work;
-  const std::size_t n = step.batch.n_tokens;
   SATCHEL_TRY(step.go_on());
   for (std::size_t i = 0; i < shape.n_heads; ++i)
     SATCHEL_TRY(multiply(step, *heads_[i].v,
                          {work.attended + i * shape.head_dim + of.rotated, sizes().q_width()},
                          {work.head_values + i * of.value_dim, shape.n_heads * of.value_dim}));
-  const Projection out{out_, work.normed};
-  SATCHEL_TRY(step.go_on());
-  if (gain_behind_ == nullptr && config_.residual_scale == 1)
-    return backend_.add_projection(work.head_values, n, out, x);
-  SATCHEL_TRY(backend_.project(work.head_values, n, {&out, 1}));
-  return add_to(step, x);
+  return add_product(step, work.head_values, out_, nullptr, x);
 }
 
 // A single row, as decode has them, needs no copies.

@@ -91,10 +91,23 @@ TEST(ChatFile, that_is_something_else_says_so) {
   EXPECT_THAT(message(""), HasSubstr("is no chat"));
   EXPECT_THAT(message("{\"satchel_chat\": 1"), HasSubstr("is not whole"));
   EXPECT_THAT(message("[1]"), HasSubstr("no chat"));
-  EXPECT_THAT(message("{\"a\": 1}"), HasSubstr("without \"messages\""));
-  EXPECT_THAT(message(R"({"messages": [{"role": "robot", "text": "x"}]})"), HasSubstr("role"));
+  EXPECT_THAT(message("{\"a\": 1}"), HasSubstr("satchel_chat"));
+  EXPECT_THAT(message("{\"satchel_chat\": 2}"), HasSubstr("satchel_chat"));
+  EXPECT_THAT(message("{\"satchel_chat\": 1}"), HasSubstr("without \"messages\""));
+  EXPECT_THAT(message(R"({"satchel_chat": 1, "messages": [{"role": "robot", "text": "x"}]})"),
+              HasSubstr("role"));
+  EXPECT_THAT(message(R"({"satchel_chat": 1, "messages": [{"role": "user", "content": "x"}]})"),
+              HasSubstr("without \"text\""));
   EXPECT_THAT(message("<!-- satchel: {\"role\": \"user\""), HasSubstr("does not end"));
   EXPECT_THAT(message("<!-- satchel: nonsense -->"), HasSubstr("role"));
+}
+
+TEST(ChatFile, that_nests_without_end_is_refused) {
+  constexpr std::size_t kDeep = 200'000;
+  const std::string nested = std::string(kDeep, '[') + std::string(kDeep, ']');
+  EXPECT_FALSE(read_chat_files(nested, "f").ok());
+  EXPECT_FALSE(read_chat_files("[{\"mapping\": " + nested + "}, 1]", "f").ok());
+  EXPECT_FALSE(read_chat_files("<!-- satchel: " + nested + " -->", "f").ok());
 }
 
 // No input ends the program.

@@ -13,7 +13,7 @@
 namespace satchel::runtime {
 namespace {
 
-TEST(PrecisionFloor, raises_presets_and_leaves_what_was_chosen_by_name) {
+TEST(PrecisionFloor, raises_presets_and_leaves_other_recipes) {
   for (const PrecisionFloor& floor : precision_floors())
     for (const Preset& preset : presets()) {
       const kvcache::Recipe plain = resolve_recipe(preset.name).value();
@@ -38,7 +38,7 @@ TEST(PrecisionFloor, keeps_every_key_of_a_lane_exact_where_it_says_16_bits) {
     const auto layouts = kvcache::TierLayouts::make(shape, recipe.pipeline());
     ASSERT_TRUE(layouts.ok());
     for (std::size_t tier = 0; tier < layouts->n_tiers(); ++tier)
-      EXPECT_TRUE(layouts->of(static_cast<std::uint8_t>(tier), 64, 128).k.is_exact())
+      EXPECT_TRUE(layouts->of(static_cast<std::uint8_t>(tier), {.head_dim = 64}, 128).k.is_exact())
           << name << ", tier " << tier;
   }
 }

@@ -112,7 +112,7 @@ TEST_F(Search, leaves_no_word_of_a_chat_that_is_deleted) {
 
 TEST_F(Search, makes_an_index_that_is_damaged_or_anothers_again) {
   chat("chat", {"canary"});
-  const fs::path file = folder_ / "cache/search.db";
+  const fs::path file = search_index_of(folder_ / "cache", store_->library().library_id());
   ASSERT_THAT(where("canary"), ElementsAre("chat"));
   std::string bytes = read_file(file);
   write_file(file, std::string(9000, 'x'));
@@ -127,11 +127,22 @@ TEST_F(Search, makes_an_index_that_is_damaged_or_anothers_again) {
   EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST_F(Search, leaves_other_files_of_the_folder_alone) {
+  write_file(folder_ / "cache/search.db", "theirs");
+  chat("chat", {"canary"});
+  ASSERT_THAT(where("canary"), ElementsAre("chat"));
+  const ChatId id = chat("gone", {"x"});
+  must(store_->delete_now(id));
+  EXPECT_EQ(read_file(folder_ / "cache/search.db"), "theirs");
+}
+
 TEST_F(Search, takes_any_words) {
   chat("chat", {"He said \"AND (NOT) near*\" col:umn \x01 ^x"});
-  for (const char* words : {"AND", "(NOT)", "near*", "col:umn", "^x", "said \"", "OR", "a\"b"})
+  for (const char* words :
+       {"AND", "(NOT)", "near*", "col:umn", "^x", "said \"", "OR", "a\"b", "\"a\nb\""})
     EXPECT_TRUE(store_->search({.words = words}).ok()) << words;
   EXPECT_THAT(where("col:umn"), ElementsAre("chat"));
+  EXPECT_THAT(where(std::string("sa\0id near", 10)), IsEmpty());
   EXPECT_THAT(where("!!! ???"), IsEmpty());
   for (const char* words : {"", "  ", "\"\"", "\""})
     EXPECT_EQ(code_of(store_->search({.words = words})), "SEARCH_WORDS") << words;
