@@ -163,7 +163,8 @@ TEST(ModelConfig, of_gated_delta_net_passes_over_layers_that_draft) {
     EXPECT_EQ(config->layers[i].has_output_gate, i == 3) << i;
   }
   EXPECT_EQ(config->layers[3].attention.n_rotated(), 8u);
-  EXPECT_EQ(config->cache_shape().states, std::vector<std::size_t>(3, 3 * 128 + 4 * 16 * 16));
+  EXPECT_EQ(config->cache_shape().states,
+            (std::vector<kvcache::StateShape>(3, {3 * 128 + 4 * 16 * 16, 3 * 128})));
 }
 
 TEST(ModelConfig, of_mamba_has_a_layer_of_it_where_there_are_no_kv_heads) {
@@ -176,7 +177,8 @@ TEST(ModelConfig, of_mamba_has_a_layer_of_it_where_there_are_no_kv_heads) {
     EXPECT_EQ(config->layers[i].is_recurrent(), i != 1 && i != 4) << i;
     EXPECT_EQ(config->layers[i].attention.n_rotated(), 0u) << "the file says so";
   }
-  EXPECT_EQ(config->cache_shape().states, std::vector<std::size_t>(3, 3 * 192 + 4 * 32 * 16));
+  EXPECT_EQ(config->cache_shape().states,
+            (std::vector<kvcache::StateShape>(3, {3 * 192 + 4 * 32 * 16, 3 * 192})));
 }
 
 // Metadata of Granite 4 H, of which one number is another.
