@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <QListWidget>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
@@ -35,7 +36,7 @@ class BeyondTest : public testing::Test {
     scene.engine.script.errors.append({task, {ErrorKind::out_of_memory, "CONTEXT_FULL", "Full."}});
   }
   void send(const QString& text) {
-    scene.window->composer()->setText(text);
+    scene.window->composer()->edit()->setPlainText(text);
     scene.window->composer()->send();
     play();
   }
@@ -112,7 +113,7 @@ TEST_F(BeyondTest, an_answer_that_ended_early_is_asked_about_and_a_draft_is_not_
   ASSERT_TRUE(card()->isVisible());
   EXPECT_TRUE(scene.state.questionText().startsWith(u"The answer ended early."_s));
   EXPECT_FALSE(scene.window->banner()->isVisible());
-  scene.window->composer()->setText(u"draft"_s);
+  scene.window->composer()->edit()->setPlainText(u"draft"_s);
   card()->yes()->click();
   play();
   EXPECT_EQ(conversation()->rowCount(), 2);

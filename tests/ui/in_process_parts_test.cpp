@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <QListWidget>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
@@ -138,7 +139,7 @@ TEST_F(PartsInProcess, after_a_restart_the_window_lists_the_parts_and_asks_all_o
   EXPECT_GT(nSeen, 0) << "what the last answer saw";
   popup->close();
   EventSpy<runtime::Progress> progress(&life.engine);
-  window.composer()->setText(u"Where is the brass bell of room 12?"_s);
+  window.composer()->edit()->setPlainText(u"Where is the brass bell of room 12?"_s);
   QTest::keyClick(&window, Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
   ASSERT_TRUE(life.waitReady()) << life.error();
   const auto isAsking = [](const runtime::Progress& now) {

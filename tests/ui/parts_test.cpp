@@ -4,6 +4,7 @@
 
 #include <QAction>
 #include <QListWidget>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTest>
 
@@ -50,7 +51,7 @@ class PartsTest : public testing::Test {
     readParts(1);
     play();
   }
-  void write(const QString& text) { scene.window->composer()->setText(text); }
+  void write(const QString& text) { scene.window->composer()->edit()->setPlainText(text); }
   QString written() { return scene.window->composer()->edit()->toPlainText(); }
   void press(Qt::Key key, Qt::KeyboardModifiers with = Qt::NoModifier) {
     QTest::keyClick(scene.window->composer()->edit(), key, with);

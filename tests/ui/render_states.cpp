@@ -4,6 +4,7 @@
 #include <QDialog>
 #include <QDir>
 #include <QFontDatabase>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QTest>
@@ -215,7 +216,7 @@ void showError(Scene& scene) {
       u"CACHE_FULL"_s,
       u"The memory limit of 210 MB is reached after 8,112 tokens. The message is saved and was not "
       "read. Begin a new chat with a smaller preset or a higher limit."_s);
-  scene.window->composer()->setText(
+  scene.window->composer()->edit()->setPlainText(
       u"A long message that I had begun to write,\nwhich has more than one line\nand stays."_s);
 }
 
@@ -358,7 +359,7 @@ void showReadingParts(Scene& scene) {
 // It can be asked already.
 void showReadingAsked(Scene& scene) {
   showReadingParts(scene);
-  scene.window->composer()->setText(u"Who built the first harbour wall?"_s);
+  scene.window->composer()->edit()->setPlainText(u"Who built the first harbour wall?"_s);
 }
 
 // The question made it end; the rest is read while the chat is idle.
@@ -402,7 +403,7 @@ void askAll(Scene& scene) {
   scene.engine.script.answer.episodes.quoted = {6};
   scene.engine.script.deltas = {u"Odile comes "_s, u"on Friday, "_s, u"Mara on Sunday, "_s,
                                 u"and Jonas plays "_s, u"on the 12th."_s};
-  scene.window->composer()->setText(u"Who comes this month, and when?"_s);
+  scene.window->composer()->edit()->setPlainText(u"Who comes this month, and when?"_s);
   QTest::keyClick(scene.window.get(), Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
 }
 
