@@ -146,7 +146,7 @@ std::size_t n_recipes() {
 }
 Bench made(std::size_t which) {
   if (which < recipes().size()) return Bench(recipes()[which]);
-  return Bench("minikv", {3, 20});
+  return Bench("minikv", {{.n_values = 3}, {.n_values = 100, .n_exact = 4}});
 }
 
 Bench& bench(std::size_t which) {
