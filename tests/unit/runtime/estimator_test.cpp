@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -42,8 +43,10 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
                     double exact = 0.99) {
   const auto recipe = resolve_recipe(recipe_name);
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  ModelConfig config = model.config();
+  config.context = std::max(config.context, n_tokens);  // 128 of most fixtures
   const auto need =
-      estimate(model.config(), 0, *recipe,
+      estimate(config, 0, *recipe,
                {.n_tokens = n_tokens, .budget_bytes = kPlenty, .asks = {.expected_bytes = true}});
   ASSERT_TRUE(need.ok()) << need.error().message;
   const auto cache = model.cache_in(recipe_name, need->arena_bytes);
@@ -58,7 +61,9 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
   EXPECT_LE(stats.arena_peak_bytes, need->arena_bytes);
   EXPECT_LE(stats.bytes, need->cache_bytes) << recipe_name << " " << n_tokens;
   EXPECT_EQ(stats.fp16_bytes, need->fp16_bytes);
-  EXPECT_NEAR(double(stats.bytes), double(need->expected_bytes), 0.05 * double(stats.bytes))
+  // What a recipe that drops tokens keeps of one short text is whole pages, more or fewer.
+  const double near = recipe->keep() == 1 ? 0.05 : 0.2;
+  EXPECT_NEAR(double(stats.bytes), double(need->expected_bytes), near * double(stats.bytes))
       << recipe_name << " " << n_tokens;
   if (recipe->keep() == 1) {
     EXPECT_GE(double(stats.bytes), exact * double(need->cache_bytes)) << recipe_name;

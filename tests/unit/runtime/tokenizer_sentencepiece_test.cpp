@@ -111,7 +111,7 @@ TEST(SentencePiece, a_run_that_nothing_cuts_is_cut_when_it_is_longer_than_any_wo
   const std::size_t n = (std::size_t{5} << 20) + 77;
   const std::vector<TokenId> got = ids(*tokenizer, std::string(n, 'a'));
   EXPECT_NEAR(static_cast<double>(got.size()), static_cast<double>(n) / 8, 40);
-  EXPECT_EQ(tokenizer->text(got), std::string(n, 'a'));
+  EXPECT_TRUE(tokenizer->text(got) == std::string(kSpaceMark) + std::string(n, 'a'));
 }
 
 }  // namespace
