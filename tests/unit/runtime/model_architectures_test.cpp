@@ -60,7 +60,7 @@ bool has_llama_cpp(const std::string& name, std::size_t position) {
 }
 
 bool is_latent(std::string_view name) {
-  return name.starts_with("deepseek2");
+  return name.starts_with("deepseek2") || name == "glm4_lite";
 }
 
 TestModel open_tiny(const std::string& name, const char* backend, std::size_t chunk = 0) {
