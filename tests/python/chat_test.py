@@ -138,10 +138,17 @@ class Stops(ModelTest):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             self.assertTrue(cancelled.wait(60))
 
-        stream = satchel.Stream(Call(body, cancelled.set), thoughts=False)
+        made = Call(body, cancelled.set)
+        stream = satchel.Stream(made, thoughts=False)
         self.assertEqual(next(stream), "first")
-        with self.assertRaises(KeyboardInterrupt):
+        take = made.take
+
+        def take_and_tell():
             waits.set()
+            return take()
+
+        made.take = take_and_tell
+        with self.assertRaises(KeyboardInterrupt):
             next(stream)
         self.assertTrue(cancelled.is_set())
         self.assertEqual(list(stream), [])
