@@ -13,6 +13,7 @@ from . import _api
 T = TypeVar("T")
 
 _AGAIN_S = 0.05  # a call that has not begun yet does not hear of being cancelled
+_HEARS_S = 0.5  # a signal that comes just before a thread begins to wait does not wake it
 
 _running: set[Call] = set()
 _left: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()  # by the collector, to free
@@ -139,12 +140,19 @@ class Call:
 
     def take(self) -> tuple[str, Any]:
         """("told", event), or at the end ("returned", result); raises what the body raised."""
-        what, value = self._told.get()
+        what, value = self._next()
         if what != "told":
             self._told.put((what, value))  # the end stays the end
         if what == "raised":
             raise value
         return what, value
+
+    def _next(self) -> tuple[str, Any]:
+        while True:
+            try:
+                return self._told.get(timeout=_HEARS_S)
+            except queue.Empty:
+                pass
 
     def stop(self) -> None:
         """Until it has ended."""
