@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "support/backends.h"
 #include "support/weights.h"
+#include "unit/kernels/stateful_text.h"
 
 namespace satchel::kernels {
 namespace {
@@ -102,51 +102,18 @@ TEST_P(EveryGatedDelta, is_the_references_for_all_shapes_and_lengths) {
 }
 
 TEST_P(EveryGatedDelta, gives_the_same_bytes_for_chunks_of_any_length) {
-  for (const KeyHeads key_heads : {KeyHeads::tiled, KeyHeads::grouped}) {
-    const DeltaShape shape{.key_heads = key_heads};
-    DeltaText whole(shape, 129);
-    whole.run(backend(), 129);
-    for (const std::size_t n_chunk : {1u, 2u, 7u, 64u}) {
-      DeltaText parts(shape, 129);
-      parts.run(backend(), n_chunk);
-      EXPECT_EQ(parts.out, whole.out) << "chunks of " << n_chunk;
-      EXPECT_EQ(parts.state, whole.state) << "chunks of " << n_chunk;
-    }
-  }
+  for (const KeyHeads key_heads : {KeyHeads::tiled, KeyHeads::grouped})
+    test::expect_same_bytes_in_chunks(DeltaText({.key_heads = key_heads}, 129), backend());
 }
 
 TEST_P(EveryGatedDelta, of_several_conversations_is_that_of_each_alone) {
-  constexpr std::size_t kLengths[] = {1, 5, 1, 40};
-  const DeltaShape shape;
-  DeltaText all(shape, 47), alone(shape, 47);
-  const std::vector<float> before = random_values(shape.state_values(), 4);
-  std::vector<std::vector<float>> states(std::size(kLengths), all.state);
-  std::vector<StateSequence> sequences;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < std::size(kLengths); first += kLengths[i++])
-    sequences.push_back({.first_token = first,
-                         .n_tokens = kLengths[i],
-                         .before = i == 1 ? nullptr : before.data(),
-                         .behind = states[i].data()});
-  ASSERT_TRUE(backend().gated_delta(all.args(0, sequences)).ok());
-  for (std::size_t i = 0; i < std::size(kLengths); ++i) {
-    std::vector<float> state = alone.state;
-    StateSequence one = sequences[i];
-    const std::size_t at = std::exchange(one.first_token, 0);
-    one.behind = state.data();
-    ASSERT_TRUE(backend().gated_delta(alone.args(at, {&one, 1})).ok());
-    EXPECT_EQ(state, states[i]) << i;
-  }
-  EXPECT_EQ(alone.out, all.out);
+  test::expect_each_as_alone(DeltaText({}, 47),
+                             [&](const auto& args) { return backend().gated_delta(args); });
 }
 
 TEST_P(EveryGatedDelta, leaves_what_it_began_with_as_it_was) {
-  DeltaText text({}, 5);
-  const std::vector<float> before = random_values(text.state.size(), 9), kept = before;
-  const StateSequence apart{.n_tokens = 5, .before = before.data(), .behind = text.state.data()};
-  ASSERT_TRUE(backend().gated_delta(text.args(0, {&apart, 1})).ok());
-  EXPECT_EQ(before, kept);
-  EXPECT_NE(text.state, kept);
+  test::expect_beginning_stays(DeltaText({}, 5),
+                               [&](const auto& args) { return backend().gated_delta(args); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EveryGatedDelta, testing::ValuesIn(test::backend_rows()),

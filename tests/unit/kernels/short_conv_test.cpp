@@ -7,6 +7,7 @@
 
 #include "support/backends.h"
 #include "support/weights.h"
+#include "unit/kernels/stateful_text.h"
 
 namespace satchel::kernels {
 namespace {
@@ -58,50 +59,18 @@ TEST_P(EveryShortConv, is_the_references_for_all_lengths_and_taps) {
 }
 
 TEST_P(EveryShortConv, gives_the_same_bytes_for_chunks_of_any_length) {
-  for (const std::size_t n_taps : {3u, 4u}) {
-    Text whole{.n_tokens = 129, .n_taps = n_taps};
-    whole.run(backend(), 129);
-    for (const std::size_t n_chunk : {1u, 2u, 7u, 64u}) {
-      Text parts{.n_tokens = 129, .n_taps = n_taps};
-      parts.run(backend(), n_chunk);
-      EXPECT_EQ(parts.out, whole.out) << "chunks of " << n_chunk;
-      EXPECT_EQ(parts.state, whole.state) << "chunks of " << n_chunk;
-    }
-  }
+  for (const std::size_t n_taps : {3u, 4u})
+    test::expect_same_bytes_in_chunks(Text{.n_tokens = 129, .n_taps = n_taps}, backend());
 }
 
 TEST_P(EveryShortConv, of_several_conversations_is_that_of_each_alone) {
-  constexpr std::size_t kLengths[] = {1, 5, 1, 40};
-  Text all{.n_tokens = 47, .n_taps = 3};
-  const std::vector<float> before = random_values(2 * kWidth, 4);
-  std::vector<std::vector<float>> states(std::size(kLengths), std::vector<float>(2 * kWidth));
-  std::vector<StateSequence> sequences;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < std::size(kLengths); first += kLengths[i++])
-    sequences.push_back({.first_token = first,
-                         .n_tokens = kLengths[i],
-                         .before = i == 1 ? nullptr : before.data(),
-                         .behind = states[i].data()});
-  ASSERT_TRUE(backend().short_conv(all.args(0, sequences)).ok());
-  Text alone{.n_tokens = 47, .n_taps = 3};
-  for (std::size_t i = 0; i < std::size(kLengths); ++i) {
-    std::vector<float> state(2 * kWidth);
-    StateSequence one = sequences[i];
-    const std::size_t at = std::exchange(one.first_token, 0);
-    one.behind = state.data();
-    ASSERT_TRUE(backend().short_conv(alone.args(at, {&one, 1})).ok());
-    EXPECT_EQ(state, states[i]) << i;
-  }
-  EXPECT_EQ(alone.out, all.out);
+  test::expect_each_as_alone(Text{.n_tokens = 47, .n_taps = 3},
+                             [&](const auto& args) { return backend().short_conv(args); });
 }
 
 TEST_P(EveryShortConv, leaves_what_it_began_with_as_it_was) {
-  Text text{.n_tokens = 5, .n_taps = 4};
-  const std::vector<float> before = random_values(3 * kWidth, 9), kept = before;
-  const StateSequence apart{.n_tokens = 5, .before = before.data(), .behind = text.state.data()};
-  ASSERT_TRUE(backend().short_conv(text.args(0, {&apart, 1})).ok());
-  EXPECT_EQ(before, kept);
-  EXPECT_NE(text.state, kept);
+  test::expect_beginning_stays(Text{.n_tokens = 5, .n_taps = 4},
+                               [&](const auto& args) { return backend().short_conv(args); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EveryShortConv, testing::ValuesIn(test::backend_rows()),
