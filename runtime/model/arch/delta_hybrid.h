@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "runtime/model/arch/draft_layers.h"
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"
@@ -53,13 +54,6 @@ inline Result<std::vector<bool>> recurrent_layers(const Hyperparameters& of, std
   std::vector<bool> are_recurrent(n_layers);
   for (std::size_t i = 0; i < n_layers; ++i) are_recurrent[i] = (i + 1) % interval != 0;
   return are_recurrent;
-}
-
-inline Result<void> read_draft_layers(const Hyperparameters& of, ModelConfig& config) {
-  SATCHEL_TRY_ASSIGN(config.n_draft_layers,
-                     of.count_or_none("nextn_predict_layers", config.n_layers() - 1));
-  config.layers.resize(config.n_layers() - config.n_draft_layers);
-  return {};
 }
 
 inline Result<void> read_shared_expert(const Hyperparameters& of, ModelConfig& config) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/model/arch/draft_layers.h"
 #include "runtime/model/arch/mamba_hybrid.h"
 #include "runtime/model/block_graph.h"
 
@@ -39,9 +40,7 @@ inline Result<void> join_feed_forwards(const Hyperparameters& of, ModelConfig& c
 // All but experts.
 inline Result<ModelConfig> read_nemotron_hybrid(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes_of_parts());
-  SATCHEL_TRY_ASSIGN(config.n_draft_layers,
-                     of.count_or_none("nextn_predict_layers", config.n_layers() - 1));
-  config.layers.resize(config.n_layers() - config.n_draft_layers);
+  SATCHEL_TRY(read_draft_layers(of, config));
   SATCHEL_TRY(join_feed_forwards(of, config));
   SATCHEL_TRY(read_mamba_layers(of, config));
   return config;
