@@ -7,7 +7,6 @@
 #include "app/cli/workbench.h"
 #include "runtime/fidelity/meter.h"
 #include "storage/folder/backups.h"
-#include "storage/store.h"
 
 namespace satchel::app {
 namespace {
@@ -53,8 +52,7 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
                     {"created_ms", chat.created_ms},
                     {"used_ms", chat.used_ms}});
     text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
-            with_thousands(chat.n_tokens) + " tokens  " +
-            (chat.name.empty() ? chat.title : chat.name);
+            with_thousands(chat.n_tokens) + " tokens  " + chat.shown_name();
     if (chat.removed_ms) {
       rows.back()["removed_ms"] = *chat.removed_ms;
       text += "  (id " + std::to_string(chat.id.value) + ")";
@@ -76,9 +74,7 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
 Result<storage::Chat> find(storage::Store& store, const std::string& wanted) {
   SATCHEL_TRY_ASSIGN(std::optional<storage::Chat> chat, store.library().find_chat(wanted));
   if (chat) return std::move(*chat);
-  return Error{
-      ErrorKind::not_found, "CHAT_NOT_FOUND",
-      "There is no chat named \"" + wanted + "\". Run `satchel chats` to list the saved chats."};
+  return no_chat_named(wanted);
 }
 
 // By its name, else by its id: several removed chats may have one name.
@@ -193,13 +189,10 @@ Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::s
 }
 
 Result<void> run(const ChatsOptions& options, Console& console) {
-  const Paths paths = standard_paths(options.common.store);
   const bool changes =
       !options.remove.empty() || !options.restore.empty() || !options.delete_now.empty();
-  auto store = storage::Store::open(
-      {.data_dir = paths.data_dir,
-       .cache_dir = paths.cache_dir,
-       .mode = changes ? storage::OpenMode::read_write : storage::OpenMode::read_only});
+  auto store = open_store(options.common,
+                          changes ? storage::OpenMode::read_write : storage::OpenMode::read_only);
   if (!store.ok()) {
     if (store.error().code != "NO_LIBRARY") return std::move(store).error();
     if (!options.show.empty() || !options.ledger.empty())
@@ -213,7 +206,8 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   if (!options.ledger.empty()) return show_ledger(**store, options.ledger, console);
   if (!options.remove.empty()) return remove_chat(**store, options.remove, console);
   if (!options.restore.empty()) return restore_chat(**store, options.restore, console);
-  if (!options.delete_now.empty()) return delete_chat(**store, paths, options.delete_now, console);
+  if (!options.delete_now.empty())
+    return delete_chat(**store, standard_paths(options.common.store), options.delete_now, console);
   return list(**store,
               options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::present,
               console);

@@ -86,10 +86,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
       SATCHEL_TRY_ASSIGN(saved, opened_store_->library().find_chat(request.name));
     }
   }
-  if (!saved && request.must_exist)
-    return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
-                 "There is no chat named \"" + request.name +
-                     "\". Run `satchel chats` to list the saved chats."};
+  if (!saved && request.must_exist) return no_chat_named(request.name);
   const bool has_own_recipe = saved && options.recipe.empty();
   SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, has_own_recipe
                                                  ? kvcache::Recipe::parse(saved->setup.recipe_json)

@@ -4,7 +4,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
-#include "storage/store.h"
 
 namespace satchel::app {
 namespace {
@@ -56,11 +55,8 @@ Json to_json(const storage::Found& found) {
 }
 
 Result<void> run(const SearchOptions& options, Console& console) {
-  const Paths paths = standard_paths(options.common.store);
   std::vector<storage::Found> all;
-  auto store = storage::Store::open({.data_dir = paths.data_dir,
-                                     .cache_dir = paths.cache_dir,
-                                     .mode = storage::OpenMode::read_only});
+  auto store = open_store(options.common, storage::OpenMode::read_only);
   if (store.ok()) {
     SATCHEL_TRY_ASSIGN(
         all, store.value()->search({.words = query_of(options.words), .n_most = options.n_most}));

@@ -12,7 +12,6 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "runtime/limits/presets.h"
-#include "storage/store.h"
 
 namespace satchel::app {
 namespace {
@@ -34,16 +33,8 @@ struct BackupOptions {
   std::string folder;
 };
 
-Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
-  const Paths paths = standard_paths(options.store);
-  return storage::Store::open(
-      {.data_dir = paths.data_dir, .cache_dir = paths.cache_dir, .mode = mode});
-}
-
 ChatFile file_of(const storage::Chat& chat, const std::vector<runtime::StoredMessage>& messages) {
-  ChatFile file{.title = chat.name.empty() ? chat.title : chat.name,
-                .system = chat.setup.system,
-                .messages = {}};
+  ChatFile file{.title = chat.shown_name(), .system = chat.setup.system, .messages = {}};
   // What a chat was told first stands in its setup too, where it is not the template's own.
   for (const runtime::StoredMessage& message : messages)
     if (message.state != runtime::MessageState::damaged && message.role != runtime::Role::system)
@@ -83,10 +74,7 @@ Result<void> write_new_file(const std::string& path, std::string_view text) {
 Result<void> run_export(const ExportOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_only));
   SATCHEL_TRY_ASSIGN(const auto chat, store->library().find_chat(options.chat));
-  if (!chat)
-    return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
-                 "There is no chat named \"" + options.chat +
-                     "\". Run `satchel chats` to list the saved chats."};
+  if (!chat) return no_chat_named(options.chat);
   SATCHEL_TRY_ASSIGN(const auto messages, store->library().messages(chat->id));
   const ChatFile file = file_of(*chat, messages);
   const auto n_damaged =

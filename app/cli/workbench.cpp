@@ -74,6 +74,17 @@ Error explain_not_opened(const Error& why, const Paths& paths, const std::filesy
       "\"" + model.string() + "\" does not run here: " + why.message + " Choose another model."};
 }
 
+Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
+  const Paths paths = standard_paths(options.store);
+  return storage::Store::open(
+      {.data_dir = paths.data_dir, .cache_dir = paths.cache_dir, .mode = mode});
+}
+
+Error no_chat_named(const std::string& name) {
+  return {ErrorKind::not_found, "CHAT_NOT_FOUND",
+          "There is no chat named \"" + name + "\". Run `satchel chats` to list the saved chats."};
+}
+
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console) {
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(const std::filesystem::path model, chosen_model(paths, options.model));

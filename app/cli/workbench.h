@@ -8,6 +8,7 @@
 #include "app/cli/options.h"
 #include "kvcache/recipes/recipe.h"
 #include "runtime/engine.h"
+#include "storage/store.h"
 
 namespace satchel::app {
 
@@ -27,6 +28,10 @@ Error explain_not_opened(const Error& why, const Paths& paths, const std::filesy
 void tell_what_is_missing(const runtime::Engine& engine, Console& console);
 // With the model of --model, or another. Tells what is missing.
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);
+
+// The library and the saved caches of --store.
+Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode);
+Error no_chat_named(const std::string& name);
 
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);

@@ -37,6 +37,8 @@ struct Chat {
   std::optional<std::int64_t> removed_ms;
   // On the path to the last message; without what an answer gained while it streams.
   std::size_t n_messages = 0, n_tokens = 0;
+  // What people call it.
+  const std::string& shown_name() const { return name.empty() ? title : name; }
 };
 
 enum class ChatFilter { present, removed };

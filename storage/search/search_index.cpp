@@ -47,7 +47,7 @@ std::string without_controls(std::string_view text) {
 
 std::string mark_of(const Chat& chat) {
   return std::to_string(chat.used_ms) + " " + std::to_string(chat.n_messages) + " " +
-         std::to_string(chat.n_tokens) + " " + (chat.name.empty() ? chat.title : chat.name);
+         std::to_string(chat.n_tokens) + " " + chat.shown_name();
 }
 
 // An empty file gets the tables; one that is not ours is an error.
@@ -108,7 +108,7 @@ class Writer {
 
   Result<void> read(const Chat& chat) {
     SATCHEL_TRY(drop(chat.id.value));
-    SATCHEL_TRY(add(chat, {}, chat.name.empty() ? chat.title : chat.name));
+    SATCHEL_TRY(add(chat, {}, chat.shown_name()));
     SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> messages, library_.messages(chat.id));
     for (const StoredMessage& message : messages)
       if (message.state != MessageState::damaged) SATCHEL_TRY(add(chat, message, message.text));
@@ -179,7 +179,7 @@ Result<std::vector<Found>> look_up(Connection& db, Library& library, const std::
   }));
   for (Found& found : all) {
     SATCHEL_TRY_ASSIGN(const Chat chat, library.chat(found.chat));
-    found.chat_name = chat.name.empty() ? chat.title : chat.name;
+    found.chat_name = chat.shown_name();
   }
   return all;
 }
