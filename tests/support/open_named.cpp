@@ -36,4 +36,8 @@ std::string_view in_place_of(std::string_view name) {
   return other == nullptr || name != "cpu" ? name : other;
 }
 
+double limit_on(std::string_view backend, double limit, double on_card) {
+  return in_place_of(backend) == "cuda" ? on_card : limit;
+}
+
 }  // namespace satchel::test

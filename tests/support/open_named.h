@@ -20,5 +20,7 @@ std::unique_ptr<kernels::Backend> open_in_main_memory(std::string_view name);
 
 // `name`, or what SATCHEL_TEST_BACKEND says in place of "cpu" (tests/gpu/run.sh: cuda).
 std::string_view in_place_of(std::string_view name);
+// A card reads prompts with fp16 operands (docs/gpu.md): `limit`, or what it may be off by there.
+double limit_on(std::string_view backend, double limit, double on_card);
 
 }  // namespace satchel::test

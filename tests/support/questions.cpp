@@ -68,12 +68,25 @@ void expect_lse(const std::vector<float>& got, const std::vector<float>& want, f
   }
 }
 
+// Decoding over packed pages, which a card's warps take alone: queries and weights are integers of
+// 16 bits there (kernels/cuda/attention/packed_columns.h).
+bool has_packed_pages_of_card(const BackendRow& row, const std::vector<LaneView>& lanes) {
+  return row.backend.starts_with("cuda") && std::ranges::any_of(lanes, [](const LaneView& lane) {
+           return std::ranges::any_of(
+               lane.pages, [](const PageView& page) { return !page.layout->k.is_exact(); });
+         });
+}
+
 void AttendLikeReference::expect_like_reference(const Question& question,
                                                 const std::vector<LaneView>& lanes, double limit,
                                                 float lse_limit) {
   const Answer want = ask(reference(), question, lanes), got = ask(backend(), question, lanes);
   const bool is_prompt = is_prompt_of_card(GetParam(), question.n_tokens * question.n_group);
-  EXPECT_LE(distance(got.out, want.out), is_prompt ? std::max(limit, kPromptOutput) : limit);
+  if (is_prompt)
+    limit = std::max(limit, kPromptOutput);
+  else if (has_packed_pages_of_card(GetParam(), lanes))
+    limit = std::max(limit, kPackedOutput);
+  EXPECT_LE(distance(got.out, want.out), limit);
   expect_lse(got.lse, want.lse, is_prompt ? std::max(lse_limit, kPromptLse) : lse_limit);
 }
 

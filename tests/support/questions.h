@@ -38,6 +38,8 @@ Answer ask(kernels::Backend& backend, const Question& question,
 // Of prompts on a card, from the reference: distance of the output, logsumexp.
 inline constexpr double kPromptOutput = 5e-4;
 inline constexpr float kPromptLse = 2e-3f;
+// Of decoding over packed pages on a card: distance of the output.
+inline constexpr double kPackedOutput = 1e-3;
 // And of a probability, as a share of it: 2^-11 of a logit's terms, up to 20 in the tests.
 inline constexpr float kPromptShare = 1e-2f;
 

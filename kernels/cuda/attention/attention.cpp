@@ -36,6 +36,7 @@ void note_parts(const CudaLaneTable& table, AttendCall& call) {
   call.value_bytes = std::max(call.value_bytes, most);
   for (const LanePlan& plan : table.plans()) {
     if (plan.page.head_dim != d) continue;  // of another layer
+    call.has_packed = call.has_packed || plan.packed_kind != 0;
     most = part_bytes_of(plan, true);
     call.key_bytes = std::max(call.key_bytes, kPlacesBytes + (most + 15) / 16 * 16);
     call.value_bytes = std::max<std::size_t>(call.value_bytes, part_bytes_of(plan, false));
@@ -134,6 +135,11 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
   const std::size_t n_splits_max =
       std::max<std::size_t>(1, kSplitsOfLayer / (args.n_kv_heads * n_tiles));
   const unsigned n_rows_of_tile = n_sets * kRowsOfSet;
+  // A page for each warp.
+  const unsigned units_least =
+      std::ranges::any_of(table.plans(), [](const LanePlan& plan) { return plan.packed_kind != 0; })
+          ? kAttendWarps
+          : 1;
   for (std::size_t head = 0; head < args.n_kv_heads; ++head) {
     const std::size_t lane = sequence.first_lane + head;
     AttendItem item;
@@ -142,7 +148,7 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
     item.kv_head = static_cast<unsigned>(head);
     item.first_token = static_cast<unsigned>(sequence.first_token);
     item.n_units = run_units(table, lane) + static_cast<unsigned>(table.pages(lane).size());
-    item.units_of_split = std::max(1u, blocks_of(item.n_units, n_splits_max));
+    item.units_of_split = std::max(units_least, blocks_of(item.n_units, n_splits_max));
     item.n_splits = std::max(1u, blocks_of(item.n_units, item.units_of_split));
     for (std::size_t row = 0; row < n_rows; row += n_rows_of_tile) {
       item.first_row = static_cast<unsigned>(row);

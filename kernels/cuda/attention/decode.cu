@@ -1,13 +1,16 @@
 // Decode attention: see decode.h. K and V of a slice come through shared memory while the other of
 // the two is worked on.
 //   occupancy  see README.md
+#include <algorithm>
 #include <climits>
 
 #include "kernels/cuda/attention/decode.h"
 #include "kernels/cuda/attention/decode_queries.h"
 #include "kernels/cuda/attention/decode_scores.h"
 #include "kernels/cuda/attention/decode_values.h"
+#include "kernels/cuda/attention/packed_pages.h"
 #include "kernels/cuda/attention/softmax_state.h"
+#include "kernels/cuda/primitives/cache_hints.h"
 #include "kernels/cuda/primitives/shared_memory.h"
 
 namespace satchel::kernels::cuda {
@@ -133,15 +136,103 @@ __device__ __forceinline__ bool is_last_split(const DecodeBlock<kSets, kDim>& bl
   return block.memory.is_last != 0;
 }
 
+__device__ __forceinline__ void prefetch(const Unit& unit) {
+  prefetch_block(unit.k, unit.page_bytes);
+}
+
+// Queries in the order of codes. Ends behind a barrier.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ void set_packed_queries(const DecodeBlock<kSets, kDim>& block,
+                                                   bool is_transformed, float* to) {
+  using Staged = StagedRow<kDim>;
+  constexpr unsigned kOfThread = DecodeBlock<kSets, kDim>::kRows * kDim / kAttendThreads;
+  float x[kOfThread];  // all on their way at once
+#pragma unroll
+  for (unsigned i = 0; i < kOfThread; ++i) {
+    const unsigned at = threadIdx.x + i * kAttendThreads;
+    x[i] = query_value(block.call, block.item, at / kDim, at % kDim);
+  }
+  // Mixed-bit keys without a basis read them by channel.
+#pragma unroll
+  for (unsigned i = 0; i < kOfThread; ++i) block.memory.q[threadIdx.x + i * kAttendThreads] = x[i];
+  if (is_transformed) {
+    __syncthreads();
+    transform_rows(block, block.memory.q);
+#pragma unroll
+    for (unsigned i = 0; i < kOfThread; ++i)
+      x[i] = block.memory.q[threadIdx.x + i * kAttendThreads];
+  }
+#pragma unroll
+  for (unsigned i = 0; i < kOfThread; ++i) {
+    const unsigned at = threadIdx.x + i * kAttendThreads, row = at / kDim;
+    const unsigned slot = static_cast<unsigned>(slot_of_entry(kDim, at % kDim));
+    const unsigned in_block = slot % Staged::kBlock;
+    to[row * Staged::kFloats + Staged::at(slot / Staged::kBlock, in_block / Staged::kShare,
+                                          in_block % Staged::kShare)] = x[i];
+  }
+  __syncthreads();
+}
+
+// The units of a split: those that warps take alone, a page each. All are of one Unit::packed_kind,
+// the first page's. Returns that kind, 0 if there is none; has_others: the block must take the
+// rest. Ends behind a barrier.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ unsigned attend_packed(const DecodeBlock<kSets, kDim>& block,
+                                                  unsigned begin, unsigned n,
+                                                  Outputs<kSets, kDim>& outputs, bool& has_others) {
+  auto& memory = block.memory;
+  auto& of_warps = *reinterpret_cast<PackedMemory<kSets, kDim>*>(block.key_part);
+  PackedPages<kSets, kDim> pages(block, of_warps);
+  unsigned kind = 0;
+  bool has_queries = false;
+  has_others = false;
+  for (unsigned first = 0; first < n; first += kUnitsAtOnce) {
+    block.find_units(begin + first, n - first < kUnitsAtOnce ? n - first : kUnitsAtOnce, 0);
+    const Unit& of_thread = memory.units[block.thread % kUnitsAtOnce];
+    const bool is_kept = block.thread < kUnitsAtOnce && (memory.kept >> block.thread & 1) != 0;
+    const unsigned packed = __ballot_sync(~0u, is_kept && of_thread.packed_kind != 0);
+    if (kind == 0 && packed != 0)
+      kind = memory.units[__popc((packed & (0u - packed)) - 1)].packed_kind;
+    const bool is_taken = is_kept && kind != 0 && of_thread.packed_kind == kind;
+    const unsigned taken = __ballot_sync(~0u, is_taken);
+    has_others = has_others || taken != memory.kept;
+    if (block.thread == 0 && (taken >> block.warp & 1) != 0) prefetch(memory.units[block.warp]);
+    if (!has_queries && __ballot_sync(~0u, is_taken && of_thread.query < kQueryInBasis) != 0) {
+      set_packed_queries(block, (kind - 1) % 2 != 0, of_warps.q);
+      has_queries = true;
+    }
+#pragma unroll 1
+    for (unsigned i = block.warp; i < kUnitsAtOnce; i += kAttendWarps) {
+      const unsigned next = i + kAttendWarps;
+      if (block.thread == 0 && next < kUnitsAtOnce && (taken >> next & 1) != 0)
+        prefetch(memory.units[next]);
+      if ((taken >> i & 1) != 0) pages.add(memory.units[i]);
+    }
+    __syncthreads();
+  }
+  if (kind == 0) return 0;
+  auto* rows = reinterpret_cast<float*>(memory.columns);
+  pages.join(rows);
+  if ((kind - 1) / 2 != 0) transform_rows(block, rows);
+  outputs.take(block, rows);
+  return kind;
+}
+
 // Blocks of a multiprocessor, by registers: so many that none are spilled.
 template <unsigned kSets, unsigned kDim>
 constexpr unsigned kBlocksAtOnce = (kSets == 1   ? kDim == 64 ? 5 : 6
                                     : kSets == 2 ? 5
                                                  : 4) -
                                    kDim / 128;
-
 template <unsigned kSets, unsigned kDim>
-__global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
+constexpr unsigned kPackedBlocksAtOnce = kDim == 256  ? 2
+                                         : kSets == 1 ? 4
+                                                      : 3;
+
+// kHasPacked: there may be pages that warps take alone.
+template <unsigned kSets, unsigned kDim, bool kHasPacked>
+__global__ void __launch_bounds__(kAttendThreads, (kHasPacked ? kPackedBlocksAtOnce<kSets, kDim>
+                                                              : kBlocksAtOnce<kSets, kDim>))
     attend_splits(const AttendCall call) {
   wait_for_launch_before();
   const AttendItem item = call.items[blockIdx.x];
@@ -154,9 +245,15 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
   std::int32_t shift = 0;
   unsigned query = UINT_MAX;  // none yet
   const unsigned begin = split * item.units_of_split, rest = item.n_units - begin;
-  const unsigned n = rest < item.units_of_split ? rest : item.units_of_split;
+  unsigned n = rest < item.units_of_split ? rest : item.units_of_split, packed_kind = 0;
+  if constexpr (kHasPacked) {
+    bool has_others;
+    packed_kind = attend_packed(block, begin, n, outputs, has_others);
+    if (!has_others) n = 0;
+  }
   for (unsigned first = 0; first < n; first += kUnitsAtOnce) {
-    block.find_units(begin + first, n - first < kUnitsAtOnce ? n - first : kUnitsAtOnce);
+    block.find_units(begin + first, n - first < kUnitsAtOnce ? n - first : kUnitsAtOnce,
+                     packed_kind);
     attend_units(block, outputs, shift, query);
   }
   outputs.transform(block, false);
@@ -167,22 +264,38 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
   merge(block, partials);
 }
 
-template <class Call>
-auto with_instance(unsigned n_sets, unsigned head_dim, const Call& call) {
+// What a block of the instance holds, and the instance.
+template <unsigned kSets, unsigned kDim, bool kHasPacked>
+struct Instance {
+  static std::size_t shared_bytes(const AttendCall& call) {
+    std::size_t parts = call.key_bytes + call.value_bytes;
+    if constexpr (kHasPacked) parts = std::max(parts, sizeof(PackedMemory<kSets, kDim>));
+    return sizeof(DecodeMemory<kSets, kDim>) + parts;
+  }
+  static constexpr auto kernel() { return attend_splits<kSets, kDim, kHasPacked>; }
+};
+
+template <unsigned kDim, class Call>
+auto with_instance_of_dim(const AttendCall& of, unsigned n_sets, const Call& call) {
   return with_sets(n_sets, [&](auto sets) {
-    if (head_dim <= 64) return call(sets, std::integral_constant<unsigned, 64>());
-    if (head_dim <= 128) return call(sets, std::integral_constant<unsigned, 128>());
-    return call(sets, std::integral_constant<unsigned, 256>());
+    constexpr unsigned kSets = decltype(sets)::value;
+    if constexpr (kSets <= kPackedSetsMost)
+      if (of.has_packed) return call(Instance<kSets, kDim, true>());
+    return call(Instance<kSets, kDim, false>());
   });
+}
+template <class Call>
+auto with_instance(const AttendCall& of, unsigned n_sets, const Call& call) {
+  if (of.head_dim <= 64) return with_instance_of_dim<64>(of, n_sets, call);
+  if (of.head_dim <= 128) return with_instance_of_dim<128>(of, n_sets, call);
+  return with_instance_of_dim<256>(of, n_sets, call);
 }
 
 }  // namespace
 
 std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets) {
-  return with_instance(n_sets, call.head_dim, [&](auto sets, auto dim) {
-    return sizeof(DecodeMemory<decltype(sets)::value, decltype(dim)::value>) + call.key_bytes +
-           call.value_bytes;
-  });
+  return with_instance(call, n_sets,
+                       [&](auto instance) { return decltype(instance)::shared_bytes(call); });
 }
 
 std::size_t attend_operand_bytes_max(unsigned head_dim, std::size_t shared_bytes_max) {
@@ -193,10 +306,10 @@ std::size_t attend_operand_bytes_max(unsigned head_dim, std::size_t shared_bytes
 }
 
 cudaError_t attend_decode(Queue& queue, const AttendCall& call, unsigned n_sets) {
-  const Shape shape{dim3(call.n_items, call.n_splits), kAttendThreads,
-                    attend_shared_bytes(call, n_sets)};
-  return with_instance(n_sets, call.head_dim, [&](auto sets, auto dim) {
-    return launch(queue, shape, attend_splits<decltype(sets)::value, decltype(dim)::value>, call);
+  return with_instance(call, n_sets, [&](auto instance) {
+    const Shape shape{dim3(call.n_items, call.n_splits), kAttendThreads,
+                      decltype(instance)::shared_bytes(call)};
+    return launch(queue, shape, decltype(instance)::kernel(), call);
   });
 }
 

@@ -7,6 +7,8 @@
 //   codes    are operand A: their bits are inserted into an fp16 constant, which is subtracted
 //            again, so that sums lose no bits to it. Scales go into the other operand: K's into the
 //            query, V's into the weights. Zeros are one number per row and group.
+//   warps    a full page of codes is a warp's alone (packed_pages.h): products are of bytes, the
+//            other operand integers of 16 bits. The block takes the rest of a split.
 //   bases    keys in a basis (Transform::basis) want q' = q · from, rotated back by their frame.
 //            A kernel of its own makes them once for all neighbouring pages of a frame.
 //   order    sums go over the units of a split, then over splits. The splits of a lane depend on
@@ -29,9 +31,11 @@
 
 namespace satchel::kernels::cuda {
 
-inline constexpr unsigned kRowsOfSet = 4;      // of eight columns
-inline constexpr unsigned kTileRowsMost = 16;  // rows of a block
-inline constexpr unsigned kUnitTokens = 128;   // a unit is a page, or as many tokens of a run
+inline constexpr unsigned kRowsOfSet = 4;       // of eight columns
+inline constexpr unsigned kAttendWarps = 4;     // of a block
+inline constexpr unsigned kPackedSetsMost = 2;  // of a tile whose packed pages warps take alone
+inline constexpr unsigned kTileRowsMost = 16;   // rows of a block
+inline constexpr unsigned kUnitTokens = 128;    // a unit is a page, or as many tokens of a run
 
 // A tile of rows and the lane that they read.
 struct AttendItem {
@@ -55,6 +59,7 @@ struct AttendCall {
   const std::int32_t* positions = nullptr;
   float *out = nullptr, *lse = nullptr;
   unsigned n_heads = 0, n_group = 0, head_dim = 0, window = 0;
+  bool has_packed = false;  // the lanes may have pages that warps take alone
   float scale = 1, soft_cap = 0;
   const float* sink_logits = nullptr;  // [n_heads]; null: no sinks
   // For pages with a shift: by how much a position rotates a pair, of a full circle.

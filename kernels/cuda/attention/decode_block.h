@@ -15,7 +15,7 @@
 
 namespace satchel::kernels::cuda {
 
-inline constexpr unsigned kAttendWarps = 4, kAttendThreads = kAttendWarps * kWarp;
+inline constexpr unsigned kAttendThreads = kAttendWarps * kWarp;
 inline constexpr unsigned kUnitsAtOnce = 8;  // of a split, known before they are read
 
 // What the keys of a unit want of the query, besides their shift; from kQueryInBasis on, it lies at
@@ -34,6 +34,11 @@ struct Unit {
   unsigned n_tokens;
   std::int32_t shift;
   unsigned query;
+  // Of pages that a warp can take (packed_pages.h):
+  unsigned packed_kind;               // 0: it cannot
+  const std::uint32_t* sorted_quads;  // LanePlan's
+  unsigned page_bytes;
+  bool is_all_seen;  // every row sees every token, none of which has a count
 };
 
 // Tokens `first` … of a unit: what is held at a time.
@@ -117,9 +122,16 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     for (unsigned w = 0; w < kPageTokens / 64; ++w) out.live[w] = page.live[w];
     out.n_tokens = page.n_tokens;
     out.shift = page.shift;
+    out.packed_kind = page.shift == 0 ? of_lane.packed_kind : 0;
+    out.sorted_quads = of_lane.sorted_quads;
+    out.page_bytes = plan.bytes;
     first_position = page.first_position;
     last_position = page.last_position;
     if (page.n_tokens == 0) return false;
+    out.is_all_seen = page.n_tokens == kPageTokens && out.log_counts == nullptr &&
+                      (page.live[0] & page.live[1]) == ~std::uint64_t{0} &&
+                      last_position <= least &&
+                      (call.window == 0 || first_position > std::int64_t{most} - call.window);
   }
   const bool is_behind = call.window != 0 && static_cast<std::int64_t>(last_position) <=
                                                  static_cast<std::int64_t>(least) - call.window;
@@ -289,11 +301,13 @@ struct DecodeBlock {
     }
     __syncthreads();
   }
-  __device__ __forceinline__ void find_units(unsigned first, unsigned n) const {
+  // but_kind: not pages of this Unit::packed_kind; 0: all.
+  __device__ __forceinline__ void find_units(unsigned first, unsigned n, unsigned but_kind) const {
     if (warp == 0) {
-      const bool is_kept =
-          thread < n && find_unit(call, item, first + thread, memory.positions[0],
-                                  memory.positions[item.n_rows - 1], memory.units[thread]);
+      const bool is_kept = thread < n &&
+                           find_unit(call, item, first + thread, memory.positions[0],
+                                     memory.positions[item.n_rows - 1], memory.units[thread]) &&
+                           (but_kind == 0 || memory.units[thread].packed_kind != but_kind);
       const unsigned kept = __ballot_sync(~0u, is_kept);
       if (thread == 0) memory.kept = kept;
     }

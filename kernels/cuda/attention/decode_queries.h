@@ -35,7 +35,8 @@ __device__ __forceinline__ void transform_rows(const DecodeBlock<kSets, kDim>& b
   __syncthreads();
 }
 
-// Rows by RoPE's pairs, back by `by` positions. Ends behind a barrier.
+// Rows by RoPE's pairs: `n_rows` of each of n_sets, set s back by by(s) positions. Ends behind a
+// barrier.
 //   rotations  [n_pairs]: by how much a position rotates a pair, of a full circle divided by `unit`
 struct RotationPairs {
   const double* rotations;
@@ -43,19 +44,23 @@ struct RotationPairs {
   unsigned n_pairs;
   bool are_adjacent;
 };
-__device__ __forceinline__ void rotate_back(const RotationPairs& pairs, std::int32_t by,
-                                            float* rows, unsigned n_rows, unsigned stride) {
+template <class By>
+__device__ __forceinline__ void rotate_back(const RotationPairs& pairs, const By& by, float* rows,
+                                            unsigned n_sets, unsigned n_rows, unsigned stride) {
 #pragma unroll 1
-  for (unsigned i = threadIdx.x; i < n_rows * pairs.n_pairs; i += kAttendThreads) {
-    const unsigned row = i / pairs.n_pairs, pair = i % pairs.n_pairs;
-    const double rotations = -static_cast<double>(by) * (pairs.rotations[pair] * pairs.unit);
+  for (unsigned i = threadIdx.x; i < n_sets * pairs.n_pairs; i += kAttendThreads) {
+    const unsigned set = i / pairs.n_pairs, pair = i % pairs.n_pairs;
+    const double rotations = -static_cast<double>(by(set)) * (pairs.rotations[pair] * pairs.unit);
     float sine, cosine;
     sincospif(2 * static_cast<float>(rotations - rint(rotations)), &sine, &cosine);
-    float* first = rows + row * stride + (pairs.are_adjacent ? 2 * pair : pair);
+    float* first = rows + set * n_rows * stride + (pairs.are_adjacent ? 2 * pair : pair);
     float* second = first + (pairs.are_adjacent ? 1 : pairs.n_pairs);
-    const float a = *first, b = *second;
-    *first = fmaf(a, cosine, -(b * sine));
-    *second = fmaf(a, sine, b * cosine);
+#pragma unroll 1
+    for (unsigned row = 0; row < n_rows; ++row, first += stride, second += stride) {
+      const float a = *first, b = *second;
+      *first = fmaf(a, cosine, -(b * sine));
+      *second = fmaf(a, sine, b * cosine);
+    }
   }
   __syncthreads();
 }
@@ -93,7 +98,9 @@ __device__ __forceinline__ void set_queries(const DecodeBlock<kSets, kDim>& bloc
   __syncthreads();
   if (in_basis != nullptr) return;
   if (shift != 0 && call.n_pairs != 0)
-    rotate_back(shift_pairs(call), shift, block.memory.q, block.kRows, block.padded_dim);
+    rotate_back(
+        shift_pairs(call), [&](unsigned) { return shift; }, block.memory.q, 1, block.kRows,
+        block.padded_dim);
   if (query == kQueryHadamard) transform_rows(block, block.memory.q);
 }
 

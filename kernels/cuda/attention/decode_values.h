@@ -65,22 +65,28 @@ struct Outputs {
     are_transformed = is_transformed;
     if (are_nothing) return false;
     auto* rows = reinterpret_cast<float*>(block.memory.columns);
-    const unsigned thread = block.thread, stride = block.padded_dim;
-    for_each(block,
-             [&](unsigned row, unsigned channel, float x) { rows[row * stride + channel] = x; });
+    for_each(block, [&](unsigned row, unsigned channel, float x) {
+      rows[row * block.padded_dim + channel] = x;
+    });
     __syncthreads();
     transform_rows(block, rows);
-    for (unsigned k = 0; k < kTiles; ++k) {
+    take(block, rows);
+    return true;
+  }
+
+  // rows [kRows, padded head_dim], in shared memory. Begins at a barrier, ends behind one.
+  __device__ __forceinline__ void take(const Block& block, const float* rows) {
+    are_nothing = false;
+    for (unsigned k = 0; k < kTiles; ++k)
       for (unsigned set = 0; set < kSets; ++set)
         for (unsigned i = 0; i < 4; ++i) {
+          const unsigned row = block.row_of_column(set, i % 2);
           const unsigned channel = first_channel(block, k) + i / 2 * 8;
-          of[k].of[set][i] = thread % 4 < 2 && channel < block.head_dim
-                                 ? rows[block.row_of_column(set, i % 2) * stride + channel]
+          of[k].of[set][i] = block.thread % 4 < 2 && channel < block.head_dim
+                                 ? rows[row * block.padded_dim + channel]
                                  : 0.0f;
         }
-    }
     __syncthreads();
-    return true;
   }
 
  private:

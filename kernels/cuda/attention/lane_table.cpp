@@ -1,6 +1,8 @@
 #include "kernels/cuda/attention/lane_table.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <utility>
 
 #include "kernels/base/assert.h"
@@ -48,6 +50,31 @@ void place_quads(const PageLayout& layout, std::uint32_t (&quads)[kCudaQuadsMax]
   }
 }
 
+void sort_quads(const PageLayout& layout, std::uint32_t (&sorted)[kCudaQuadsMax]) {
+  std::uint32_t word = 0;
+  const std::size_t n_quads = layout.head_dim / kQuad;
+  for (std::uint32_t q = 0; q < n_quads; ++q) {
+    const std::uint32_t bits = layout.k.quad_bits[q];
+    sorted[q] = bits | q << 4 | word << 12;
+    word += bits * static_cast<std::uint32_t>(layout.capacity) / 8;
+  }
+  std::ranges::stable_sort(std::span(sorted).first(n_quads), std::ranges::greater(),
+                           [](std::uint32_t quad) { return quad & 15; });
+}
+
+// 0 where the block must take it.
+unsigned packed_kind(const LanePlan& plan) {
+  const unsigned d = plan.page.head_dim;
+  const auto has_groups = [](const DecodeOperand& operand) {
+    return operand.form == Form::codes && operand.of_group % kTilesAhead == 0;
+  };
+  const bool is_of_warp = plan.has_kernel && plan.page.capacity == kPageTokens &&
+                          (d == 64 || d == 128 || d == 256) && has_groups(plan.v) &&
+                          (plan.k.form == Form::mixed || has_groups(plan.k)) &&
+                          !(d == 64 && plan.k.bits == 3);
+  return is_of_warp ? 1u + (plan.k.is_transformed ? 1 : 0) + (plan.v.is_transformed ? 2 : 0) : 0;
+}
+
 DevicePage device_page(const PageView& page, unsigned plan) {
   DevicePage out{.bytes = page.bytes,
                  .n_tokens = page.n_tokens,
@@ -64,7 +91,8 @@ DevicePage device_page(const PageView& page, unsigned plan) {
 LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max) {
   LanePlan plan{.page = page_plan(layout, basis)};
   plan.has_kernel = has_decode_kernel(plan.page.k) && has_row_kernel(plan.page.v);
-  if (layout.k.is_mixed_bit()) place_quads(layout, plan.quads);
+  if (layout.k.is_mixed_bit())
+    place_quads(layout, plan.quads), sort_quads(layout, plan.sorted_quads);
   if (plan.has_kernel) {
     plan.k = decode_operand(plan.page.k, plan.page.capacity, plan.page.head_dim);
     plan.v = decode_operand(plan.page.v, plan.page.head_dim, plan.page.capacity);
@@ -78,6 +106,7 @@ LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t
     plan.k = plan.v = {.form = Form::floats};
     plan.slice_tokens = slice_tokens(plan);
   }
+  plan.packed_kind = packed_kind(plan);
   return plan;
 }
 

@@ -48,6 +48,12 @@ struct LanePlan {
   // Mixed-bit keys: of each quad its bits and, times 16, the word of the part in shared memory at
   // which its codes begin (operand_places.h).
   alignas(16) std::uint32_t quads[kCudaQuadsMax] = {};
+  // Whether a warp can take a page of it alone (packed_pages.h): 0, or 1 + whether keys are
+  // transformed by Hadamard + 2 · whether values are. Then its quads by falling bits, so that
+  // threads of a warp take the same way: bits, quad · 2^4 and, times 2^12, the first word in the
+  // page's codes.
+  unsigned packed_kind = 0;
+  std::uint32_t sorted_quads[kCudaQuadsMax] = {};
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };
 LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max);

@@ -17,6 +17,9 @@ constexpr std::size_t attend_shared_most(std::size_t shared_bytes_max) {
   return shared_bytes_max < kMost ? shared_bytes_max : kMost;
 }
 
+// Tiles of 16 rows of a packed page that a warp asks for at a time.
+inline constexpr unsigned kTilesAhead = 2;
+
 constexpr unsigned padded16(unsigned n) {
   return (n + 15) / 16 * 16;
 }

@@ -1,18 +1,22 @@
 // The queries of decode attention in the bases of pages' keys: see decode.h. A block takes a few
 // neighbouring pages of an item. Those of one frame, shift and basis share the first one's rows.
-//   sums    in order, so that a query has the same bits wherever its page stands
+//   sums    alike for each row, so that a query has the same bits wherever its page stands; by
+//           matrix instructions over sums of two halves (half_pair.h)
 #include <bit>
 
+#include "kernels/cuda/attention/code_operands.h"
 #include "kernels/cuda/attention/decode.h"
 #include "kernels/cuda/attention/decode_queries.h"
 #include "kernels/cuda/pages/page_rows.h"
+#include "kernels/cuda/primitives/load_matrix.h"
+#include "kernels/cuda/primitives/mma.h"
 #include "kernels/cuda/primitives/shared_memory.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-// Chosen: a frame is four full pages long (kFrameTokens), and four frames' rows are what a thread
-// can sum at once.
+// Chosen: a frame is four full pages long (kFrameTokens), and four frames' rows of one set are
+// kRowsAtOnce.
 constexpr unsigned kPagesOfBlock = 16;
 
 // What pages must have in common to share rows.
@@ -21,12 +25,17 @@ struct BasisOfPage {
   std::int32_t frame, shift;
 };
 
-template <unsigned kSets>
-struct TransformMemory {
-  static constexpr unsigned kRows = kSets * kRowsOfSet;
-  static constexpr unsigned kFirsts = 4 / kSets;  // whose rows are made at once
+// Rows whose product with a basis is made at once: of as many pages as there is room for.
+constexpr unsigned kRowsAtOnce = 16;
+// Halves of a row: eight more than it has, so that rows lie in different banks.
+constexpr unsigned half_stride(unsigned head_dim) {
+  return (head_dim + 15) / 16 * 16 + 8;
+}
+constexpr unsigned kHalvesMost = kRowsAtOnce * half_stride(kCudaHeadDimMax);
 
-  alignas(16) float q[kFirsts * kRows * kCudaHeadDimMax];  // [kFirsts][kRows, head_dim]
+struct TransformMemory {
+  alignas(16) float q[kRowsAtOnce * kCudaHeadDimMax];                     // [page][kRows, head_dim]
+  alignas(16) std::uint32_t high[kHalvesMost / 2], low[kHalvesMost / 2];  // q as sums of two halves
   BasisOfPage pages[kPagesOfBlock];
   unsigned first_of[kPagesOfBlock];  // the first page that a page shares rows with
 };
@@ -46,51 +55,107 @@ __device__ __forceinline__ bool share_rows(const BasisOfPage& a, const BasisOfPa
          a.frame == b.frame && a.shift == b.shift;
 }
 
-// The rows of an item as the keys of a page want them, before its basis. Ends behind a barrier.
-__device__ __forceinline__ void rotate_rows(const AttendCall& call, const AttendItem& item,
-                                            const BasisOfPage& page, unsigned n_rows, float* q) {
-  const unsigned d = call.head_dim;
-  for (unsigned i = threadIdx.x; i < n_rows * d; i += kAttendThreads)
-    q[i] = query_value(call, item, i / d, i % d);
+// The pages whose rows are to be made at once, of one basis: a bit each.
+struct PagesAtOnce {
+  unsigned pages = 0, n = 0;
+  const PageBasis* basis = nullptr;
+
+  __device__ __forceinline__ unsigned page(unsigned i) const {
+    unsigned left = pages;
+    for (; i > 0; --i) left &= left - 1;
+    return static_cast<unsigned>(__popc((left & (0u - left)) - 1));
+  }
+};
+
+// The rows of an item as the keys of each page want them before its basis, as sums of two halves;
+// zeros behind them. Ends behind a barrier.
+template <unsigned kRows>
+__device__ __forceinline__ void set_rows(const AttendCall& call, const AttendItem& item,
+                                         const PagesAtOnce& at_once, TransformMemory& memory) {
+  const unsigned d = call.head_dim, stride = half_stride(d);
+#pragma unroll 4
+  for (unsigned i = threadIdx.x; i < kRows * d; i += kAttendThreads) {
+    const float x = query_value(call, item, i / d, i % d);
+    for (unsigned p = 0; p < at_once.n; ++p) memory.q[p * kRows * d + i] = x;
+  }
   __syncthreads();
-  if (page.shift != 0 && call.n_pairs != 0)
-    rotate_back(shift_pairs(call), page.shift, q, n_rows, d);
+  if (call.n_pairs != 0)
+    rotate_back(
+        shift_pairs(call), [&](unsigned p) { return memory.pages[at_once.page(p)].shift; },
+        memory.q, at_once.n, kRows, d);
   constexpr double kCircle = 1 / 6.283185307179586476925;
-  const PageBasis& basis = *page.basis;
-  if (page.frame != 0)
-    rotate_back({basis.frequencies, kCircle, basis.n_pairs, !basis.has_halves}, page.frame, q,
-                n_rows, d);
+  const PageBasis& basis = *at_once.basis;
+  rotate_back(
+      {basis.frequencies, kCircle, basis.n_pairs, !basis.has_halves},
+      [&](unsigned p) { return memory.pages[at_once.page(p)].frame; }, memory.q, at_once.n, kRows,
+      d);
+  for (unsigned i = threadIdx.x; i < kRowsAtOnce * stride / 2; i += kAttendThreads) {
+    const unsigned row = i / (stride / 2), c = i % (stride / 2) * 2;
+    HalfPair pair = {0, 0};
+    if (row < at_once.n * kRows && c < d) {
+      const float* x = memory.q + row * d + c;
+      pair = split_decoded(x[0], x[1]);
+    }
+    memory.high[i] = pair.high;
+    memory.low[i] = pair.low;
+  }
+  __syncthreads();
 }
 
-// q · from, a thread a channel: sums[row].
-template <unsigned kRows>
-__device__ __forceinline__ void multiply_by_basis(const float* q, const float* from, unsigned d,
-                                                  unsigned channel, float (&sums)[kRows]) {
-  // Many loads at once: a block is alone on its multiprocessor, and nothing else hides how long the
-  // matrix takes to come.
-#pragma unroll 8
-  for (unsigned i = 0; i < d; i += 4) {
-    float column[4];
+// A warp's 32 channels of q · from, from `first` on: thread l has columns 8 · (l % 4) … of them, of
+// rows l / 4 and 8 further on. Each factor is the sum of two halves; what the two lower ones give
+// is left out.
+struct BasisProducts {
+  float of[4][4] = {};  // of the instruction's column n: channel 4n + i
+
+  __device__ __forceinline__ void multiply(const TransformMemory& memory, const float* from,
+                                           unsigned d, unsigned first) {
+    const unsigned thread = threadIdx.x % kWarp, t = thread % 4, channel = first + thread / 4 * 4;
+    const unsigned at = thread % 16 * half_stride(d) + thread / 16 * 8;
+    const auto* high = reinterpret_cast<const std::byte*>(memory.high) + 2 * at;
+    const auto* low = reinterpret_cast<const std::byte*>(memory.low) + 2 * at;
+#pragma unroll 4
+    for (unsigned k = 0; k < d; k += 16) {
+      float4 rows[4];
 #pragma unroll
-    for (unsigned k = 0; k < 4; ++k) column[k] = from[std::size_t{i + k} * d + channel];
-#pragma unroll
-    for (unsigned row = 0; row < kRows; ++row) {
-      const float4 x = *reinterpret_cast<const float4*>(q + row * d + i);
-      sums[row] = fmaf(x.x, column[0], sums[row]);
-      sums[row] = fmaf(x.y, column[1], sums[row]);
-      sums[row] = fmaf(x.z, column[2], sums[row]);
-      sums[row] = fmaf(x.w, column[3], sums[row]);
+      for (unsigned r = 0; r < 4; ++r) {
+        const unsigned row = k + 2 * t + r % 2 + r / 2 * 8;
+        rows[r] = row < d && channel < d
+                      ? *reinterpret_cast<const float4*>(from + std::size_t{row} * d + channel)
+                      : float4{0, 0, 0, 0};
+      }
+      std::uint32_t a_high[4], a_low[4];
+      load_matrices<false>(high + 2 * k, a_high);
+      load_matrices<false>(low + 2 * k, a_low);
+      const auto add = [&](unsigned i, float a, float b, float c, float e) {
+        const HalfPair front = split_pair(a, b), back = split_pair(c, e);
+        const std::uint32_t b_high[2] = {front.high, back.high}, b_low[2] = {front.low, back.low};
+        multiply_add(of[i], a_high, b_high);
+        multiply_add(of[i], a_high, b_low);
+        multiply_add(of[i], a_low, b_high);
+      };
+      add(0, rows[0].x, rows[1].x, rows[2].x, rows[3].x);
+      add(1, rows[0].y, rows[1].y, rows[2].y, rows[3].y);
+      add(2, rows[0].z, rows[1].z, rows[2].z, rows[3].z);
+      add(3, rows[0].w, rows[1].w, rows[2].w, rows[3].w);
     }
   }
-}
+  // The eight channels of this thread's first row, or of its second; n_left: that the row has.
+  __device__ __forceinline__ void put(unsigned second, float* out, unsigned n_left) const {
+    const unsigned i = 2 * second;
+    *reinterpret_cast<float4*>(out) = {of[0][i], of[1][i], of[2][i], of[3][i]};
+    if (n_left > 4)
+      *reinterpret_cast<float4*>(out + 4) = {of[0][i + 1], of[1][i + 1], of[2][i + 1],
+                                             of[3][i + 1]};
+  }
+};
 
 template <unsigned kSets>
 __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCall call) {
   wait_for_launch_before();
-  using Memory = TransformMemory<kSets>;
-  constexpr unsigned kRows = Memory::kRows, kFirsts = Memory::kFirsts;
+  constexpr unsigned kRows = kSets * kRowsOfSet, kPagesAtOnce = kRowsAtOnce / kRows;
   const AttendItem& item = call.items[blockIdx.x];
-  auto& memory = shared_memory<Memory>();
+  auto& memory = shared_memory<TransformMemory>();
   const unsigned first = blockIdx.y * kPagesOfBlock, d = call.head_dim;
   const unsigned n_pages = item.lanes.lanes[item.lane].n_pages;
   if (first >= n_pages) return;
@@ -105,37 +170,33 @@ __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCal
       call.basis_places[first_place + threadIdx.x] = first_place + shared;
   }
   __syncthreads();
-  for (unsigned page = 0; page < kPagesOfBlock;) {
-    // The next pages whose rows are to be made, of one basis; what is left out is zeros.
-    unsigned firsts[kFirsts], n = 0;
-    const float* from = nullptr;
-    for (; page < kPagesOfBlock && n < kFirsts; ++page) {
-      const BasisOfPage& at = memory.pages[page];
-      if (at.basis == nullptr || memory.first_of[page] != page) continue;
-      if (n > 0 && at.basis->from != from) break;
-      from = at.basis->from;
-#pragma unroll
-      for (unsigned i = 0; i < kFirsts; ++i)
-        if (i == n) firsts[i] = page;
-      ++n;
+  // The pages that share no other one's rows.
+  const unsigned of_thread = threadIdx.x % kWarp;
+  const bool is_first = of_thread < kPagesOfBlock && memory.pages[of_thread].basis != nullptr &&
+                        memory.first_of[of_thread] == of_thread;
+  unsigned left = __ballot_sync(~0u, is_first);
+  while (left != 0) {
+    PagesAtOnce at_once;
+    for (unsigned rest = left; rest != 0 && at_once.n < kPagesAtOnce; rest &= rest - 1) {
+      const unsigned bit = rest & (0u - rest);
+      const PageBasis* basis = memory.pages[__popc(bit - 1)].basis;
+      if (at_once.n > 0 && basis->from != at_once.basis->from) break;
+      at_once = {at_once.pages | bit, at_once.n + 1, basis};
     }
-    if (n == 0) break;
+    left &= ~at_once.pages;
+    set_rows<kRows>(call, item, at_once, memory);
+    for (unsigned c = threadIdx.x / kWarp * 32; c < d; c += kAttendWarps * 32) {
+      BasisProducts products;
+      products.multiply(memory, at_once.basis->from, d, c);
+      const unsigned thread = threadIdx.x % kWarp, channel = c + thread % 4 * 8;
 #pragma unroll
-    for (unsigned i = 0; i < kFirsts; ++i) {
-      float* q = memory.q + i * kRows * d;
-      if (i < n) rotate_rows(call, item, memory.pages[firsts[i]], kRows, q);
-      for (unsigned k = threadIdx.x; i >= n && k < kRows * d; k += kAttendThreads) q[k] = 0;
-    }
-    __syncthreads();
-    for (unsigned c = threadIdx.x; c < d; c += kAttendThreads) {
-      float sums[kFirsts * kRows] = {};
-      multiply_by_basis(memory.q, from, d, c, sums);
-#pragma unroll
-      for (unsigned i = 0; i < kFirsts; ++i) {
-        if (i >= n) break;
-        float* out = call.basis_queries + std::size_t{first_place + firsts[i]} * kRows * d + c;
-#pragma unroll
-        for (unsigned row = 0; row < kRows; ++row) out[row * d] = sums[i * kRows + row];
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned row = thread / 4 + 8 * half, of_page = row / kRows;
+        if (of_page >= at_once.n || channel >= d) continue;
+        float* out = call.basis_queries +
+                     (std::size_t{first_place + at_once.page(of_page)} * kRows + row % kRows) * d +
+                     channel;
+        products.put(half, out, d - channel);
       }
     }
     __syncthreads();
@@ -150,7 +211,7 @@ cudaError_t transform_queries(Queue& queue, const AttendCall& call, unsigned n_s
   const unsigned n_blocks = std::bit_ceil(blocks_of(n_pages_most, kPagesOfBlock));
   return with_sets(n_sets, [&](auto sets) {
     constexpr unsigned kSets = decltype(sets)::value;
-    const Shape shape{dim3(call.n_items, n_blocks), kAttendThreads, sizeof(TransformMemory<kSets>)};
+    const Shape shape{dim3(call.n_items, n_blocks), kAttendThreads, sizeof(TransformMemory)};
     return launch(queue, shape, transform_item<kSets>, call);
   });
 }

@@ -55,6 +55,9 @@ T atomicAdd(T* at, T by) {
   return simt::atomic(at, by, [](T old, T more) { return static_cast<T>(old + more); });
 }
 
+inline float __fdividef(float a, float b) {
+  return a / b;
+}
 inline int __popc(unsigned x) {
   return std::popcount(x);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cache_driver.h"
+#include "support/open_named.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -37,7 +38,7 @@ TEST_P(FullPrompt, keeps_every_token_of_a_prompt_at_its_position_and_value) {
   driver.check_attention = GetParam().n_tokens <= 300;
   const auto read = driver.read(GetParam().n_tokens);
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_LE(driver.worst_error, 1e-5);
+  EXPECT_LE(driver.worst_error, test::limit_on("cpu", 1e-5, 1e-3));
   expect_all_kept(driver, GetParam().n_tokens);
 }
 std::vector<Case> cases() {
@@ -86,7 +87,7 @@ TEST(Cache, turns_of_every_kind_of_text_hold_every_token) {
       for (int i = 0; i < 20; ++i) ASSERT_TRUE(driver.step().ok());
       ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
       ASSERT_TRUE(driver.read(129, {.kind = SegmentKind::answer}).ok());
-      EXPECT_LE(driver.worst_error, 1e-5);
+      EXPECT_LE(driver.worst_error, test::limit_on("cpu", 1e-5, 1e-3));
       expect_all_kept(driver, 40 + 300 + 150 + 1 + 200 + 20 + 129);
     }
 }
@@ -110,7 +111,7 @@ TEST(Cache, layers_may_differ_and_a_window_bounds_its_lanes) {
   for (int i = 0; i < 300; ++i) ASSERT_TRUE(driver.step().ok());
   driver.check_attention = true;
   ASSERT_TRUE(driver.read(500, {.kind = SegmentKind::message}).ok());
-  EXPECT_LE(driver.worst_error, 1e-5);
+  EXPECT_LE(driver.worst_error, test::limit_on("cpu", 1e-5, 1e-3));
   for (std::size_t layer = 0; layer < layers.size(); ++layer)
     for (std::size_t head = 0; head < layers[layer].n_kv_heads; ++head) {
       const std::vector<std::int32_t> kept = driver.kept(layer, head);

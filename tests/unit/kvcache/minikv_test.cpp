@@ -10,6 +10,7 @@
 #include "cache_driver.h"
 #include "kvcache/stages/apportion.h"
 #include "kvcache/stages/stage.h"
+#include "support/open_named.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -50,7 +51,7 @@ TEST(MiniKv, keeps_what_plain_loops_over_the_attention_map_keep) {
         const auto expected = chosen_plainly(driver.scores[layer][head], 0, kept.size(), 150);
         EXPECT_EQ(std::set(kept.begin(), kept.end()), expected) << layer << " " << head;
       }
-    EXPECT_LE(driver.worst_error, 1e-4);
+    EXPECT_LE(driver.worst_error, test::limit_on("cpu", 1e-4, 1e-3));
   }
 }
 
@@ -60,7 +61,7 @@ TEST(MiniKv, the_second_prompt_is_chosen_by_attention_over_what_history_holds) {
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(driver.step().ok());
   const auto history = driver.all_kept();
   ASSERT_TRUE(driver.read(300, {.chunk = 100}).ok());
-  EXPECT_LE(driver.worst_error, 1e-4);
+  EXPECT_LE(driver.worst_error, test::limit_on("cpu", 1e-4, 1e-3));
   for (std::size_t lane = 0; lane < history.size(); ++lane) {
     const std::vector<std::int32_t> kept = driver.kept(lane / 2, lane % 2);
     ASSERT_GT(kept.size(), history[lane].size());

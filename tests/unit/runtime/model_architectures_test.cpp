@@ -8,6 +8,7 @@
 
 #include "runtime/model/scratch.h"
 #include "support/count_allocations.h"
+#include "support/open_named.h"
 #include "support/source_dir.h"
 #include "unit/runtime/model_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -24,9 +25,12 @@ constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 // activations to 16 bits leaves: 0.0067 and 0.0042 on `cpu`; on `reference`, of the same weights in
 // fp32, less than kTransformers.
 constexpr double kNormedStates = 0.01;
+// Prompts on a card: an H200 reached 0.0121, of states 0.07 between chunks of different sizes.
+constexpr double kOnCard = 0.025, kNormedStatesOnCard = 0.15;
 double limit_of(const std::string& name, std::string_view backend) {
   const bool norms = name == "qwen35" || name == "granitehybrid";
-  return norms && backend == "cpu" ? kNormedStates : kTransformers;
+  const double here = norms && backend == "cpu" ? kNormedStates : kTransformers;
+  return test::limit_on(backend, here, norms ? kNormedStatesOnCard : kOnCard);
 }
 
 constexpr const char* kNames[] = {"llama",          "mistral",
@@ -92,7 +96,8 @@ void expect_golden(const std::string& name, const ModelFixture& golden, std::siz
     EXPECT_LE(largest_difference(logits, *full), limit) << "position " << position;
   ASSERT_EQ(other != nullptr, has_llama_cpp(name, position)) << "position " << position;
   if (other != nullptr) {
-    EXPECT_LE(largest_difference(logits, *other), kLlamaCpp) << "position " << position;
+    EXPECT_LE(largest_difference(logits, *other), std::max(kLlamaCpp, limit))
+        << "position " << position;
   }
 }
 
@@ -101,6 +106,10 @@ class EveryArchitecture : public testing::TestWithParam<std::tuple<const char*, 
   std::string name() const { return std::get<0>(GetParam()); }
   const char* backend() const { return std::get<1>(GetParam()); }
   double limit() const { return limit_of(name(), backend()); }
+  void SetUp() override {
+    if (test::in_place_of(backend()) == "cuda" && is_latent(name()))
+      GTEST_SKIP() << "latent lanes are not built for it";
+  }
 };
 
 TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementations) {
@@ -114,7 +123,10 @@ TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementatio
       expect_golden(name(), golden, position, by_chunk.back(), limit());
     }
   }
-  EXPECT_EQ(by_chunk[1], by_chunk[3]) << "chunks of 256 and of 16";
+  if (test::in_place_of(backend()) == "cuda")  // of 16 are not a prompt there
+    EXPECT_LE(largest_difference(by_chunk[1], by_chunk[3]), limit());
+  else
+    EXPECT_EQ(by_chunk[1], by_chunk[3]) << "chunks of 256 and of 16";
 }
 
 TEST_P(EveryArchitecture, decoding_step_by_step_gives_the_same_logits) {
