@@ -14,7 +14,7 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr std::size_t kWidth = 64, kInner = 32, kUsed = 2, kTokensMost = 16;
+constexpr std::size_t kWidth = 64, kInner = 32, kUsed = 2, kTokensMost = 70;
 
 class MixtureTest : public OnExecutor {
  protected:
@@ -82,11 +82,21 @@ class MixtureTest : public OnExecutor {
 
 TEST_F(MixtureTest, of_few_tokens_is_seven_launches_whatever_the_number_of_experts) {
   for (const std::size_t n_experts : {2u, 40u, 300u})
-    for (const std::size_t n_tokens : {std::size_t{1}, std::size_t{5}, kTokensMost}) {
+    for (const std::size_t n_tokens : {std::size_t{1}, std::size_t{5}, std::size_t{16}}) {
       Layer layer(*backend_, n_experts);
       const std::size_t before = simt::launches_so_far();
       ASSERT_TRUE(layer.feed(n_tokens).ok());
       EXPECT_EQ(simt::launches_so_far() - before, 7u) << n_experts << ", " << n_tokens;
+    }
+}
+
+TEST_F(MixtureTest, of_a_prompt_is_ten_launches_at_most) {
+  for (const std::size_t n_experts : {2u, 300u})
+    for (const std::size_t n_tokens : {std::size_t{17}, kTokensMost}) {
+      Layer layer(*backend_, n_experts);
+      const std::size_t before = simt::launches_so_far();
+      ASSERT_TRUE(layer.feed(n_tokens).ok());
+      EXPECT_LE(simt::launches_so_far() - before, 10u) << n_experts << ", " << n_tokens;
     }
 }
 
@@ -117,9 +127,9 @@ TEST_F(MixtureTest, a_routers_nan_is_told_once_by_who_waits_next) {
     return !outcome.ok() && outcome.error().code == "LOGITS_NAN" &&
            outcome.error().message.starts_with("A layer's expert router");
   };
-  const auto feed_nan = [&] {
-    layer.set(layer.x, std::vector<float>(3 * kWidth, std::numeric_limits<float>::quiet_NaN()));
-    EXPECT_TRUE(layer.feed(3).ok());
+  const auto feed_nan = [&](std::size_t n_tokens = 3) {
+    layer.set(layer.x, std::vector<float>(kWidth, std::numeric_limits<float>::quiet_NaN()));
+    EXPECT_TRUE(layer.feed(n_tokens).ok());
   };
   std::vector<std::byte> got(4);
   const auto* normed = reinterpret_cast<const std::byte*>(layer.args.gain);
@@ -129,9 +139,25 @@ TEST_F(MixtureTest, a_routers_nan_is_told_once_by_who_waits_next) {
   feed_nan();
   EXPECT_TRUE(is_told(backend_->argmax(layer.args.gain, kWidth)));
   EXPECT_TRUE(backend_->argmax(layer.args.gain, kWidth).ok());
-  feed_nan();
+  feed_nan(kTokensMost);
   EXPECT_TRUE(is_told(backend_->finish()));
   EXPECT_TRUE(backend_->finish().ok());
+}
+
+// Whether all go to one expert, or to as many as there are.
+TEST_F(MixtureTest, of_a_prompt_gives_what_the_default_does) {
+  for (const std::size_t n_experts : {2u, 9u, 40u}) {
+    Layer layer(*backend_, n_experts);
+    for (const std::size_t n_tokens : {std::size_t{33}, kTokensMost}) {
+      const auto x = test::random_values(n_tokens * kWidth, 3);
+      layer.set(layer.x, x);
+      ASSERT_TRUE(layer.feed(n_tokens).ok());
+      const auto got = layer.get(layer.x, x.size());
+      layer.set(layer.x, x);
+      ASSERT_TRUE(backend_->Backend::moe(layer.args, layer.x, n_tokens).ok());
+      EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(2e-2f), layer.get(layer.x, x.size())));
+    }
+  }
 }
 
 // At the same addresses.

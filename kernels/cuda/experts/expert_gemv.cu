@@ -43,11 +43,11 @@ struct PairTokens {
 // A block a tile of an expert, and the pairs of a unit.
 template <WeightType kType>
 __global__ void __launch_bounds__(kGemvThreads, 4)
-    multiply_unit_tiles(ExpertGroup group, Operands operands) {
+    multiply_unit_tiles(ExpertGroup group, Operands operands, const ExpertUnit* units) {
   wait_for_launch_before();
-  const ExpertUnit& unit = group.units[blockIdx.y];
+  const ExpertUnit& unit = units[blockIdx.y];
   if (unit.n == 0) return;
-  unsigned tile = 0;
+  unsigned tile = blockIdx.x;
   const ProductPart part = group.part_of(unit.expert, tile);
   float acc[1][2] = {};
   PairTokens tokens(operands, unit, group.pairs_of_row, threadIdx.x / kWarp, threadIdx.x % kWarp);
@@ -61,12 +61,13 @@ constexpr unsigned kWarps = 8, kThreads = kWarps * kWarp, kRows = 2;
 // A warp some rows of an expert, and a unit's pairs one after the other: sums as of
 // float_products.cu.
 template <WeightType kType>
-__global__ void __launch_bounds__(kThreads) multiply_unit_rows(ExpertGroup group, const float* x) {
+__global__ void __launch_bounds__(kThreads)
+    multiply_unit_rows(ExpertGroup group, const float* x, const ExpertUnit* units) {
   wait_for_launch_before();
   constexpr unsigned kValues = kValuesOf<kType>;
-  const ExpertUnit& unit = group.units[blockIdx.y];
+  const ExpertUnit& unit = units[blockIdx.y];
   if (unit.n == 0) return;
-  unsigned block = 0;
+  unsigned block = blockIdx.x;
   const ProductPart part = group.part_of(unit.expert, block);
   const unsigned n_in = group.n_in, thread = threadIdx.x % kWarp;
   const unsigned first_row = (block * kWarps + threadIdx.x / kWarp) * kRows;
@@ -96,17 +97,16 @@ __global__ void __launch_bounds__(kThreads) multiply_unit_rows(ExpertGroup group
 cudaError_t multiply_experts(Queue& queue, const DeviceMatrix& like,
                              std::span<const ExpertProduct> products, const ExpertInput& input) {
   if (!like.has_tiles()) {
-    const ExpertGroup group = expert_group(like, products, input, kWarps * kRows);
+    const ExpertGroup group = expert_group(like, products, input.pairs_of_row, kWarps * kRows);
     return with_float_type(like.type, [&](auto type) {
-      return launch(queue, {grid_of(group, products.size(), input), kThreads},
-                    multiply_unit_rows<decltype(type)::value>, group, input.x);
+      return launch(queue, {dim3(group.n_blocks, input.n_pairs), kThreads},
+                    multiply_unit_rows<decltype(type)::value>, group, input.x, input.units);
     });
   }
-  const ExpertGroup group = expert_group(like, products, input, kTileRows);
+  const ExpertGroup group = expert_group(like, products, input.pairs_of_row, kTileRows);
   return with_tile_type(like.type, [&](auto type) {
-    return launch(queue,
-                  {grid_of(group, products.size(), input), kGemvThreads, sizeof(PartSums<1>)},
-                  multiply_unit_tiles<decltype(type)::value>, group, input.integers);
+    return launch(queue, {dim3(group.n_blocks, input.n_pairs), kGemvThreads, sizeof(PartSums<1>)},
+                  multiply_unit_tiles<decltype(type)::value>, group, input.integers, input.units);
   });
 }
 

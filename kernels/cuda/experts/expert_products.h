@@ -1,5 +1,5 @@
-// Products of a few tokens with the experts that they use: one launch for all pairs, which finds
-// each expert's matrix in the layer's table.
+// Products of tokens with the experts that they use: one launch for all pairs, which finds each
+// expert's matrix in the layer's table.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/queue.h"
 #include "kernels/cuda/experts/expert_choice.h"
+#include "kernels/cuda/experts/expert_lists.h"
 #include "kernels/cuda/experts/expert_table.h"
 
 namespace satchel::kernels::cuda {
@@ -21,7 +22,7 @@ struct ExpertProduct {
 };
 inline constexpr unsigned kExpertProductsMost = 2;  // of a launch: gate, up
 
-// x: row pair / pairs_of_row, as integers where matrices have tiles.
+// Of few tokens. x: row pair / pairs_of_row, as integers where matrices have tiles.
 struct ExpertInput {
   const float* x = nullptr;
   Operands integers = {};
@@ -31,5 +32,16 @@ struct ExpertInput {
 // like: type and shape of all.
 cudaError_t multiply_experts(Queue& queue, const DeviceMatrix& like,
                              std::span<const ExpertProduct> products, const ExpertInput& input);
+
+// Of a prompt: rows pair / pairs_of_row of the halves.
+struct PromptInput {
+  HalfOperands halves = {};
+  unsigned pairs_of_row = 1;
+  ExpertLists lists = {};
+};
+inline constexpr unsigned kFewTokensOfBlock = 32;  // or kPromptTokens, of lists
+cudaError_t multiply_prompt_experts(Queue& queue, const DeviceMatrix& like,
+                                    std::span<const ExpertProduct> products,
+                                    const PromptInput& input);
 
 }  // namespace satchel::kernels::cuda

@@ -1,8 +1,9 @@
 // Mixture: Backend::moe without a wait: experts are chosen on the card, whose kernels find them in
 // a table.
-//   launches  normed operands; router; choice; gate and up; gated operands; down; sum: 7, of any
-//             number of experts. One more where the router has a norm of its own, and where rows of
-//             floats or relu need the gated values written.
+//   launches  of few tokens: normed operands; router; choice; gate and up; gated operands; down;
+//             sum: 7, of any number of experts. One more where the router has a norm of its own,
+//             and where relu needs the gated values written. Of a prompt: operands for the router,
+//             and its product; operands; choice, lists; the rest alike.
 //   errors    NaN in the router's product is told by check(): whoever waits calls it
 //   owns      work for the largest call so far
 #pragma once
@@ -34,6 +35,9 @@ class Mixture {
   struct Layer;  // of the call that runs
 
   Result<void> route(const Args& args, const Layer& layer, const float* x);
+  Result<void> make_integers(const Args& args, const Layer& layer, const float* x);
+  Result<void> make_halves(const Args& args, const Layer& layer, const float* x);
+  Result<void> choose(const Args& args, const Layer& layer);
   Result<void> multiply(const Args& args, const Layer& layer);
   Result<void> check(cudaError_t error) { return device_->check(error); }
 
