@@ -100,6 +100,20 @@ TEST_F(MixtureTest, of_a_prompt_is_ten_launches_at_most) {
     }
 }
 
+TEST_F(MixtureTest, of_a_long_prompt_goes_in_rounds_within_128_MiB) {
+  simt::machine().runs_kernels = false;
+  Layer layer(*backend_, 4);
+  constexpr std::size_t kTokens = 200'000;
+  layer.args.normed = layer.floats(kTokens * kWidth);
+  layer.args.routed = layer.floats(kTokens * 4);
+  layer.x = layer.floats(kTokens * kWidth);
+  const std::size_t before = backend_->scratch_bytes(), launches = simt::launches_so_far();
+  ASSERT_TRUE(layer.feed(kTokens).ok());
+  EXPECT_GT(simt::launches_so_far() - launches, 10u);
+  EXPECT_LE(simt::launches_so_far() - launches, 20u);
+  EXPECT_LE(backend_->scratch_bytes() - before, (128u + 72) << 20) << "operands of the router too";
+}
+
 // A wait between the layers would end the step, and an argument that depends on the router would
 // make another one.
 TEST_F(MixtureTest, of_two_layers_is_one_graph_whatever_the_router_says) {

@@ -12,6 +12,32 @@
 #include "kernels/cuda/rows/rows.h"
 
 namespace satchel::kernels::cuda {
+namespace {
+
+// The workspace of a prompt; one that does not fit goes in several rounds. Chosen.
+constexpr std::size_t kWorkBytesMost = std::size_t{128} << 20;
+
+// How many tokens of a prompt are taken at once.
+std::size_t tokens_at_once(const ExpertTable& table, std::size_t n_used) {
+  const std::size_t inner = table.up.n_out, width = table.down.n_out;
+  const std::size_t n_up = table.gates == nullptr ? 1 : 2;
+  const std::size_t of_pair =
+      std::max(n_up * inner, width) * sizeof(float) + inner * sizeof(std::uint16_t);
+  const std::size_t most = kWorkBytesMost / (n_used * of_pair + width * sizeof(std::uint16_t));
+  return std::max<std::size_t>(most / kPromptTokens, 1) * kPromptTokens;
+}
+
+// From token `first` on.
+Backend::MixtureOfExperts behind(const Backend::MixtureOfExperts& args, std::size_t first) {
+  const std::size_t width = args.router->n_in();
+  Backend::MixtureOfExperts out = args;
+  out.normed += first * width;
+  out.routed += first * args.experts.size();
+  if (out.sum != nullptr) out.sum += first * width;
+  return out;
+}
+
+}  // namespace
 
 // The table, and arrays of the workspace.
 struct Mixture::Layer {
@@ -86,25 +112,34 @@ Result<bool> Mixture::run(const Args& args, float* x, std::size_t n_tokens) {
   if (table == nullptr) return false;
   SATCHEL_ASSERT(table->up.n_in == width && table->down.n_out == width &&
                  table->down.n_in == table->up.n_out);
-  Layer layer{.table = *table,
-              .n_experts = static_cast<unsigned>(n_experts),
+  const bool is_prompt = n_tokens > kUnitTokensMost;
+  if (is_prompt && !(table->up.takes_halves() && table->down.takes_halves())) return false;
+  SATCHEL_TRY(device_->reserve(has_nan_, sizeof(unsigned)));
+  const std::size_t at_once = is_prompt ? tokens_at_once(*table, args.n_used) : n_tokens;
+  for (std::size_t first = 0; first < n_tokens; first += at_once)
+    SATCHEL_TRY(run_tokens(behind(args, first), *table, x + first * width,
+                           std::min(at_once, n_tokens - first)));
+  return true;
+}
+
+Result<void> Mixture::run_tokens(const Args& args, const ExpertTable& table, float* x,
+                                 std::size_t n_tokens) {
+  Layer layer{.table = table,
+              .n_experts = static_cast<unsigned>(args.experts.size()),
               .n_used = static_cast<unsigned>(args.n_used),
               .n_tokens = static_cast<unsigned>(n_tokens)};
-  if (layer.is_prompt && !(table->up.takes_halves() && table->down.takes_halves())) return false;
-  SATCHEL_TRY(device_->reserve(has_nan_, sizeof(unsigned)));
   SATCHEL_TRY(device_->reserve(work_, layer.place(nullptr)));
   layer.place(work_.data());
   SATCHEL_TRY(layer.is_prompt ? make_halves(args, layer, x) : make_integers(args, layer, x));
   SATCHEL_TRY(choose(args, layer));
   SATCHEL_TRY(multiply(args, layer));
-  SATCHEL_TRY(check(add_weighted(device_->queue(), {.rows = layer.down_out,
-                                                    .weights = layer.weights,
-                                                    .n_tokens = layer.n_tokens,
-                                                    .n_used = layer.n_used,
-                                                    .width = table->down.n_out,
-                                                    .x = args.sum == nullptr ? x : nullptr,
-                                                    .out = args.sum == nullptr ? x : args.sum})));
-  return true;
+  return check(add_weighted(device_->queue(), {.rows = layer.down_out,
+                                               .weights = layer.weights,
+                                               .n_tokens = layer.n_tokens,
+                                               .n_used = layer.n_used,
+                                               .width = table.down.n_out,
+                                               .x = args.sum == nullptr ? x : nullptr,
+                                               .out = args.sum == nullptr ? x : args.sum}));
 }
 
 // The router's product, with a norm of its own or that of the experts.

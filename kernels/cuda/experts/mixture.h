@@ -5,7 +5,7 @@
 //             and where relu needs the gated values written. Of a prompt: operands for the router,
 //             and its product; operands; choice, lists; the rest alike.
 //   errors    NaN in the router's product is told by check(): whoever waits calls it
-//   owns      work for the largest call so far
+//   owns      work for the largest call so far; long prompts go in rounds, within 128 MiB
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,8 @@ class Mixture {
   using Args = Backend::MixtureOfExperts;
   struct Layer;  // of the call that runs
 
+  Result<void> run_tokens(const Args& args, const ExpertTable& table, float* x,
+                          std::size_t n_tokens);
   Result<void> route(const Args& args, const Layer& layer, const float* x);
   Result<void> make_integers(const Args& args, const Layer& layer, const float* x);
   Result<void> make_halves(const Args& args, const Layer& layer, const float* x);
