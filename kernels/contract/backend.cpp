@@ -11,6 +11,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/base/main_memory.h"
+#include "kernels/contract/router_error.h"
 
 namespace satchel::kernels {
 
@@ -40,6 +41,13 @@ Error nan_among_logits(std::size_t index) {
   return Error{ErrorKind::internal, "LOGITS_NAN",
                "The model produced NaN for token " + std::to_string(index) +
                    ". The conversation is kept; the model file or the saved cache may be damaged."};
+}
+
+// As argmax() refuses it, but for tokens.
+Error nan_of_router() {
+  return Error{ErrorKind::internal, "LOGITS_NAN",
+               "A layer's expert router produced NaN. The conversation is kept; the model file or "
+               "the saved cache may be damaged."};
 }
 
 Result<void> Backend::add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) {
@@ -169,13 +177,6 @@ float sigmoid(float x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// As argmax() refuses it, but for tokens.
-Error nan_of_router() {
-  return Error{ErrorKind::internal, "LOGITS_NAN",
-               "A layer's expert router produced NaN. The conversation is kept; the model file or "
-               "the saved cache may be damaged."};
-}
-
 // The weight of `expert` if a token chose it, else null.
 const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
   for (const Ranked& each : chosen)
@@ -252,9 +253,8 @@ Result<void> route(Backend& backend, const Backend::MixtureOfExperts& args, cons
     const auto chosen = args.chosen.subspan(t * args.n_used, args.n_used);
     const auto scores =
         needs_all ? args.scores.subspan(t * n_experts, n_experts) : std::span<float>();
-    SATCHEL_TRY(by_sigmoid
-                    ? choose_by_sigmoid(scores, args, chosen)
-                    : choose(backend, args.routed + t * n_experts, scores, args, chosen));
+    SATCHEL_TRY(by_sigmoid ? choose_by_sigmoid(scores, args, chosen)
+                           : choose(backend, args.routed + t * n_experts, scores, args, chosen));
     multiply_by_factors(args, chosen);
   }
   return {};

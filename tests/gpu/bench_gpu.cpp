@@ -1,6 +1,6 @@
 // bench_gpu [--backend NAME] [--small] [--tokens N --tier NAME] [PART …]: what a backend's
-// operations reach, a line of JSON each. Parts: decode, prefill, cache, weights; all of them where
-// none is named.
+// operations reach, a line of JSON each. Parts: decode, prefill, cache, weights, moe; all of them
+// where none is named.
 // tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
 //   --tokens   attention over so many tokens alone, decoding of one tier ("4 bits"), for a profiler
@@ -38,6 +38,7 @@ int run(const std::string& name, const kernels::BackendOptions& options, const A
   if (wanted("prefill")) bench_prefill_attention(setting);
   if (wanted("cache")) bench_cache_operations(setting);
   if (wanted("weights")) bench_weights(setting);
+  if (wanted("moe")) bench_moe(setting);
   return 0;
 }
 

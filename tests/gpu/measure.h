@@ -144,5 +144,6 @@ void bench_decode_attention(const Setting& setting);
 void bench_prefill_attention(const Setting& setting);
 void bench_cache_operations(const Setting& setting);
 void bench_weights(const Setting& setting);
+void bench_moe(const Setting& setting);
 
 }  // namespace satchel::bench

@@ -16,7 +16,7 @@ from report_tables import attention, goals, models, operations, table
 
 # What a whole run measures: step -> the ops that it prints.
 MEASURES = {"bandwidth": ["bandwidth"], "bench_decode": ["decode_attention"], "bench_prefill": ["prefill_attention"],
-            "bench_cache": ["encode", "select"], "bench_weights": ["matmul"],
+            "bench_cache": ["encode", "select"], "bench_weights": ["matmul"], "bench_moe": ["moe"],
             "torch": ["torch_decode", "torch_prefill", "torch_product"], "model_1b": ["model_decode", "model_read"],
             "model_8b": ["model_decode", "model_read"]}
 

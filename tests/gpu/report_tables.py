@@ -96,7 +96,7 @@ def goals(report):
             times = row["ms"] * 1e-3 * most / bytes_read if most else None
             goal(f"a token of {row['model']} over {row['n_tokens']} ({row['recipe']}): ≤ 1.15x its bytes", times is not None,
                  (times or 9) <= 1.15, f"{number(times, 2)}x")
-    checks = of_op(report, "decode_attention_check") + of_op(report, "matmul_check")
+    checks = of_op(report, "decode_attention_check") + of_op(report, "matmul_check") + of_op(report, "moe_check")
     goal("what was timed is right: distance to the reference", bool(checks), all(row["ok"] for row in checks),
          f"{max((row['distance'] for row in checks), default=0):.1e} at most")
     return ["## Goals", ""] + table(("goal", "measured", "reached"), rows)
@@ -165,6 +165,11 @@ def operations(report):
             for row in of_op(report, "matmul") if row["tokens"] > 16]
     if rows:
         lines += ["## Products of prompts", ""] + table(("tokens", "weights", "µs (p5-p95)", "TFLOP/s"), rows)
+    rows = [(f"{row['model']} ({row['type']})", row["tokens"], row["way"], spread(row), f"{row['bytes'] / row['us'] / 1e3:.0f}",
+             f"{row['tflops']:.1f}", f"{row['times_default']:.3f}") for row in of_op(report, "moe")]
+    if rows:
+        lines += ["## A layer of experts", "", "Default: the contract's own way, which asks for the router's result. Bytes: of the experts' weights, each once.", ""]
+        lines += table(("model", "tokens", "way", "µs (p5-p95)", "GB/s", "TFLOP/s", "x default"), rows)
     return lines
 
 

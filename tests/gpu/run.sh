@@ -142,6 +142,7 @@ bench bench_decode 60 "$bin/bench_gpu" decode
 bench bench_prefill 30 "$bin/bench_gpu" prefill
 bench bench_cache 25 "$bin/bench_gpu" cache
 bench bench_weights 45 "$bin/bench_gpu" weights
+bench bench_moe 20 "$bin/bench_gpu" moe
 bench torch 45 python3 "$root/tests/gpu/torch_attention.py"
 bench model_1b 40 "$bin/bench_gpu_model" 1b
 bench model_8b 80 "$bin/bench_gpu_model" 8b

@@ -152,6 +152,7 @@ class StagedBackend final : public Backend {
   Result<void> add_projection(const float* from, std::size_t n_tokens, const Projection& projection,
                               float* x) override;
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override;
+  Result<void> moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) override;
   Result<void> glu(Activation activation, float* gate, const float* up,
                    std::size_t n_values) override {
     return change(gate, n_values, up, n_values, [&](float* there, const float* beside) {
@@ -321,6 +322,31 @@ Result<void> StagedBackend::feed_forward(const FeedForward& args, float* x, std:
   SATCHEL_TRY_ASSIGN(there.gate_out, stage.both(args.gate_out, n_tokens * inner));
   SATCHEL_TRY_ASSIGN(there.up_out, stage.both(args.up_out, n_tokens * inner));
   SATCHEL_TRY(inner_->feed_forward(there, changed, n_tokens));
+  return stage.back();
+}
+
+Result<void> StagedBackend::moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) {
+  Stage stage(*inner_);
+  MixtureOfExperts there = args;
+  const std::size_t width = args.router->n_in(), inner = args.experts[0].up->n_out();
+  std::vector<Expert> experts(args.experts.begin(), args.experts.end());
+  for (Expert& each : experts) {
+    SATCHEL_TRY_ASSIGN(each.gate_bias, stage.in(each.gate_bias, inner));
+    SATCHEL_TRY_ASSIGN(each.up_bias, stage.in(each.up_bias, inner));
+    SATCHEL_TRY_ASSIGN(each.down_bias, stage.in(each.down_bias, width));
+  }
+  there.experts = experts;
+  SATCHEL_TRY_ASSIGN(float* changed, stage.both(x, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.sum, stage.both(args.sum, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.gain, stage.in(args.gain, width));
+  SATCHEL_TRY_ASSIGN(there.router_gain, stage.in(args.router_gain, width));
+  SATCHEL_TRY_ASSIGN(there.router_bias, stage.in(args.router_bias, args.experts.size()));
+  SATCHEL_TRY_ASSIGN(there.routed, stage.both(args.routed, n_tokens * args.experts.size()));
+  SATCHEL_TRY_ASSIGN(there.normed, stage.both(args.normed, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.taken, stage.both(args.taken, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.gate_out, stage.both(args.gate_out, n_tokens * inner));
+  SATCHEL_TRY_ASSIGN(there.up_out, stage.both(args.up_out, n_tokens * inner));
+  SATCHEL_TRY(inner_->moe(there, changed, n_tokens));
   return stage.back();
 }
 

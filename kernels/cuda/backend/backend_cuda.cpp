@@ -9,6 +9,7 @@
 #include "kernels/cuda/device/arguments.h"
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/move.h"
+#include "kernels/cuda/experts/mixture.h"
 #include "kernels/cuda/pages/page_ops.h"
 #include "kernels/cuda/products/cuda_weight.h"
 #include "kernels/cuda/products/layer_products.h"
@@ -50,7 +51,7 @@ class CudaBackend final : public Backend {
   }
   std::size_t scratch_bytes() const override {
     return work_.size() + arguments_.bytes() + pages_.bytes() + products_.bytes() +
-           attention_.bytes() + scoring_.bytes();
+           mixture_.bytes() + attention_.bytes() + scoring_.bytes();
   }
 
   AvailableMemory available_memory() const override {
@@ -66,14 +67,19 @@ class CudaBackend final : public Backend {
     return arguments_.send(to, from);
   }
   Result<void> download(std::span<std::byte> to, const std::byte* from) override {
-    return device_->download(to, from);
+    SATCHEL_TRY(device_->download(to, from));
+    return mixture_.check();
   }
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     return device_->copy(to, from, bytes);
   }
-  Result<NumericWarnings> finish() override { return pages_.take_warnings(); }
+  Result<NumericWarnings> finish() override {
+    SATCHEL_TRY(mixture_.check());
+    return pages_.take_warnings();
+  }
 
   Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
+    mixture_.forget_tables();
     SATCHEL_TRY_ASSIGN(CudaWeight weight, CudaWeight::make(*device_, source));
     return std::unique_ptr<Weight>(std::make_unique<CudaWeight>(std::move(weight)));
   }
@@ -97,6 +103,10 @@ class CudaBackend final : public Backend {
   }
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override {
     return products_.feed_forward(args, x, n_tokens);
+  }
+  Result<void> moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) override {
+    SATCHEL_TRY_ASSIGN(const bool is_done, mixture_.run(args, x, n_tokens));
+    return is_done ? Result<void>() : Backend::moe(args, x, n_tokens);
   }
 
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
@@ -214,6 +224,7 @@ class CudaBackend final : public Backend {
   PageOps pages_;
   Buffer work_;
   LayerProducts products_;
+  Mixture mixture_{*device_, products_};
   Scoring scoring_;
   Attention attention_{*device_, arguments_};
   const Attention::Decode decode_ = [this](auto items) { return decode_pages(items); };
@@ -280,6 +291,7 @@ Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {
   SATCHEL_TRY(check(cuda::choose(queue(), logits, n, reinterpret_cast<Choice*>(at))));
   Choice choice;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&choice, 1)), at));
+  SATCHEL_TRY(mixture_.check());
   if (choice.first_nan >= 0) return nan_among_logits(static_cast<std::size_t>(choice.first_nan));
   return choice;
 }

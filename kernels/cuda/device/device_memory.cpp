@@ -17,8 +17,8 @@ constexpr std::size_t kStepBytes = std::size_t{64} << 20;
 constexpr std::size_t kShareLeft = 32;
 
 // The share of initially free memory that caches leave for the kernels' workspace: products, scores
-// and pages of a chunk take at most 64 MiB each, key bases 256 MiB, and logits of a large model
-// some tens of MiB.
+// and pages of a chunk take at most 64 MiB each, experts 128 MiB, key bases 256 MiB, and logits of
+// a large model some tens of MiB.
 constexpr std::size_t kWorkLeast = std::size_t{256} << 20, kWorkMost = std::size_t{2} << 30;
 constexpr std::size_t kWorkShare = 8;
 

@@ -7,32 +7,16 @@
 //            later: 16-byte pieces exchanged by the token's last three bits, as CUTLASS does)
 #include <algorithm>
 
-#include "kernels/cuda/primitives/async_copy.h"
-#include "kernels/cuda/primitives/load_matrix.h"
-#include "kernels/cuda/primitives/mma.h"
-#include "kernels/cuda/primitives/shared_memory.h"
-#include "kernels/cuda/products/half_factors.h"
-#include "kernels/cuda/products/half_rows.h"
+#include "kernels/cuda/products/gemm_tile.h"
 #include "kernels/cuda/weights/tile_types.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr unsigned kWarps = 4, kThreads = kWarps * kWarp;
-constexpr unsigned kStages = 3;
-constexpr unsigned kTokensOfFragment = 8;
-constexpr float kBack = 1.0f / (1u << 2 * kHalvesExponent);
-constexpr unsigned kPieces = kChunkValues * 2 / 16;  // of 16 bytes, of a token's chunk
-
-template <unsigned kTokens>
-struct Stage {
-  uint4 pieces[kTokens][kPieces];  // piece p of token t at p ^ t % 8
-};
-
 // A thread's pieces of a chunk: one of every 16th token.
 template <unsigned kTokens>
 struct TokenCopy {
-  static constexpr unsigned kTokensApart = kThreads / kPieces;
+  static constexpr unsigned kTokensApart = kGemmThreads / kPieces;
   static_assert(kTokensApart % 8 == 0 && kTokens % kTokensApart == 0);
   const std::uint32_t* from;
   const std::size_t words_apart;
@@ -54,129 +38,37 @@ struct TokenCopy {
   }
 };
 
+// Tokens of a block, as they lie.
+struct RisingTokens {
+  unsigned first, n_tokens;
+  __device__ __forceinline__ bool has(unsigned i) const { return first + i < n_tokens; }
+  __device__ __forceinline__ unsigned row(unsigned i) const { return first + i; }
+  __device__ __forceinline__ unsigned out(unsigned i) const { return first + i; }
+};
+
 // That a multiprocessor has registers for.
 template <unsigned kTiles, unsigned kTokens>
 constexpr unsigned blocks_beside = kTiles == 1                ? 4
                                    : kTokens == kPromptTokens ? 3
                                                               : 2;
 
-// Of a warp: kTiles of 16 rows each, for all of the block's tokens.
 template <WeightType kType, unsigned kTiles, unsigned kTokens>
-struct WarpProducts {
-  static constexpr unsigned kFragments = kTokens / kTokensOfFragment;
-  float factors[kTiles][kRowsOfThread];
-  float sums[kTiles][kFragments][4] = {};
-
-  __device__ __forceinline__ WarpProducts(const ProductPart& part, unsigned first_tile) {
-#pragma unroll
-    for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-      for (unsigned i = 0; i < kRowsOfThread; ++i) {
-        const unsigned row = (first_tile + t) * kTileRows + threadIdx.x % kWarp / 4 + 8 * i;
-        factors[t][i] = row < part.n_out ? part.factors[row] : 1.0f;
-      }
-  }
-
-  __device__ __forceinline__ void add(const HalfRows<kType> (&rows)[kTiles],
-                                      const Stage<kTokens>& stage) {
-    const unsigned thread = threadIdx.x % kWarp;
-    const unsigned token = thread / 16 * 8 + thread % 8;  // whose address this thread gives
-#pragma unroll
-    for (unsigned s = 0; s < kChunkSteps; ++s) {
-      HalfStep a[kTiles];
-#pragma unroll
-      for (unsigned t = 0; t < kTiles; ++t) rows[t].step(s, factors[t], a[t]);
-#pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned piece = ((2 * s + half) * 2 + thread / 8 % 2) ^ token % 8;
-#pragma unroll
-        for (unsigned f = 0; f < kFragments; f += 2) {
-          std::uint32_t b[4];
-          load_matrices<false>(reinterpret_cast<const std::byte*>(
-                                   &stage.pieces[f * kTokensOfFragment + token][piece]),
-                               b);
-#pragma unroll
-          for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-            for (unsigned i = 0; i < 2; ++i)
-              multiply_add(sums[t][f + i], a[t][half], {b[2 * i], b[2 * i + 1]});
-        }
-      }
-    }
-  }
-
-  // To the product, or to `parts` [n_tokens, n_out] of a split.
-  __device__ __forceinline__ void put(const ProductPart& part, const HalfOperands& operands,
-                                      unsigned first_tile, unsigned first_token, unsigned n_tokens,
-                                      float* parts) const {
-    const unsigned thread = threadIdx.x % kWarp;
-#pragma unroll
-    for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-      for (unsigned f = 0; f < kFragments; ++f)
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) {
-          const unsigned row = (first_tile + t) * kTileRows + thread / 4 + i / 2 * 8;
-          const unsigned token = first_token + f * kTokensOfFragment + thread % 4 * 2 + i % 2;
-          if (row >= part.n_out || token >= n_tokens) continue;
-          // of values whose largest is 1 to 2; then the sizes, whose product may be any number
-          const float sum = sums[t][f][i] * kBack;
-          const float whole = sum * operands.sizes[token] * size_of(factors[t][i / 2]);
-          if (parts != nullptr)
-            parts[std::size_t{token} * part.n_out + row] = whole;
-          else
-            part.put(token, row, whole);
-        }
-  }
-};
-
-template <WeightType kType, unsigned kTiles, unsigned kTokens>
-__global__ void __launch_bounds__(kThreads, (blocks_beside<kTiles, kTokens>))
+__global__ void __launch_bounds__(kGemmThreads, (blocks_beside<kTiles, kTokens>))
     gemm_kernel(ProductGroup group, HalfOperands operands, unsigned n_splits) {
   wait_for_launch_before();
   const ProductPart part = group.part_of(row_block());
-  const unsigned of_part = (row_block() - part.first_block) * kWarps + threadIdx.x / kWarp;
+  const unsigned of_part = (row_block() - part.first_block) * kGemmWarps + threadIdx.x / kWarp;
   const unsigned first_tile = of_part * kTiles, first_token = blockIdx.x / n_splits * kTokens;
   const unsigned split = blockIdx.x % n_splits;
   const unsigned n_all = operands.words_of_row * 2 / kChunkValues;
   const unsigned of_split = (n_all + n_splits - 1) / n_splits, first_chunk = split * of_split;
   const unsigned end_chunk = first_chunk + of_split < n_all ? first_chunk + of_split : n_all;
-  auto& stages = shared_memory<Stage<kTokens>[kStages]>();
   WarpProducts<kType, kTiles, kTokens> products(part, first_tile);
   TokenCopy<kTokens> tokens(operands, first_token, first_chunk);
-  // Past the last tile that one again, and past the last chunk: what nobody uses is loaded too.
-  const unsigned last_tile = (part.n_out - 1) / kTileRows;
-  HalfRows<kType> next[kTiles];
-  const auto load_rows = [&](unsigned chunk) {
-    const unsigned there = chunk < n_all ? chunk : n_all - 1;
-#pragma unroll
-    for (unsigned t = 0; t < kTiles; ++t) {
-      const unsigned tile = first_tile + t;
-      next[t].load(group, part, tile < last_tile ? tile : last_tile, there);
-    }
-  };
-  load_rows(first_chunk);
-#pragma unroll
-  for (unsigned i = 0; i + 1 < kStages; ++i) {
-    if (first_chunk + i < end_chunk) tokens.copy(stages[i]);
-    commit_copies();
-  }
-  unsigned stage = 0;
-  for (unsigned chunk = first_chunk; chunk < end_chunk; ++chunk) {
-    wait_for_copies<kStages - 2>();
-    __syncthreads();  // this chunk is there, and nobody reads the one that is overwritten
-    if (chunk + kStages - 1 < end_chunk) tokens.copy(stages[stage == 0 ? kStages - 1 : stage - 1]);
-    commit_copies();
-    HalfRows<kType> rows[kTiles];
-#pragma unroll
-    for (unsigned t = 0; t < kTiles; ++t) rows[t] = next[t];
-    load_rows(chunk + 1);
-    products.add(rows, stages[stage]);
-    stage = stage + 1 == kStages ? 0 : stage + 1;
-  }
+  multiply_chunks(group, part, first_tile, {first_chunk, end_chunk, n_all}, tokens, products);
   float* const parts =
       n_splits == 1 ? nullptr : part.parts + std::size_t{split} * group.n_tokens * part.n_out;
-  products.put(part, operands, first_tile, first_token, group.n_tokens, parts);
+  products.put(part, operands, first_tile, RisingTokens{first_token, group.n_tokens}, parts);
 }
 
 constexpr unsigned kAddThreads = 256;
@@ -199,7 +91,7 @@ __global__ void __launch_bounds__(kAddThreads) add_splits(ProductGroup group, un
 // How products are cut into blocks.
 struct Cut {
   unsigned tiles_of_warp, tokens_of_block, n_splits = 1;
-  unsigned rows_of_block() const { return kWarps * tiles_of_warp * kTileRows; }
+  unsigned rows_of_block() const { return kGemmWarps * tiles_of_warp * kTileRows; }
 };
 constexpr unsigned kSplitsMax = 8, kChunksOfSplit = 4;  // at most, at least
 
@@ -240,7 +132,7 @@ cudaError_t multiply_with(Queue& queue, std::span<const Product> products,
   }
   const dim3 grid = grid_of(blocks_of(input.n_tokens, kTokens) * cut.n_splits, n_blocks);
   const cudaError_t error =
-      launch(queue, {grid, kThreads, sizeof(Stage<kTokens>[kStages])},
+      launch(queue, {grid, kGemmThreads, sizeof(Stage<kTokens>[kStages])},
              gemm_kernel<kType, kTiles, kTokens>, group, input.halves, cut.n_splits);
   if (error != cudaSuccess || cut.n_splits == 1) return error;
   const dim3 of_values(blocks_of(n_most, kAddThreads), static_cast<unsigned>(products.size()));

@@ -22,8 +22,9 @@ template <WeightType kType>
 class HalfRows {
  public:
   // kTileRows rows from tile · kTileRows on, of a tile that is there.
-  __device__ __forceinline__ void load(const ProductGroup& group, const ProductPart& part,
-                                       unsigned tile, unsigned chunk) {
+  template <class Group>  // ProductGroup, or one with its plan and n_in
+  __device__ __forceinline__ void load(const Group& group, const ProductPart& part, unsigned tile,
+                                       unsigned chunk) {
     const unsigned thread = threadIdx.x % kWarp;
     chunk_.template load<Reads::again>(
         ThreadPlanes<kType>(part.bytes + std::size_t{tile} * group.plan.tile_bytes, group.plan,
@@ -66,8 +67,9 @@ class HalfRows {
 template <class Bits>
 class FloatRows {
  public:
-  __device__ __forceinline__ void load(const ProductGroup& group, const ProductPart& part,
-                                       unsigned tile, unsigned chunk) {
+  template <class Group>  // ProductGroup, or one with its plan and n_in
+  __device__ __forceinline__ void load(const Group& group, const ProductPart& part, unsigned tile,
+                                       unsigned chunk) {
     const unsigned thread = threadIdx.x % kWarp, first = chunk * kChunkValues + thread % 4 * 4;
 #pragma unroll
     for (unsigned i = 0; i < kRowsOfThread; ++i) {

@@ -52,7 +52,8 @@ TEST_P(EveryRow, a_row_is_added_to_all_and_the_first_values_alone_are_scaled) {
 
 class EveryMixture : public test::OnEveryBackend {
  protected:
-  static constexpr std::size_t kWidth = 64, kInner = 96, kExperts = 5, kUsed = 2;
+  static constexpr std::size_t kExperts = 5, kUsed = 2;
+  std::size_t width_ = 64, inner_ = 96;
 
   const Weight* weight(WeightType type, std::size_t n_out, std::size_t n_in) {
     files_.push_back(
@@ -60,28 +61,30 @@ class EveryMixture : public test::OnEveryBackend {
     weights_.push_back(std::move(backend().load_weight(files_.back()->source())).value());
     return weights_.back().get();
   }
-  void make_experts() {
-    router_ = weight(WeightType::f32, kExperts, kWidth);
+  void make_experts(WeightType up = WeightType::q8_0, WeightType down = WeightType::q4_0) {
+    router_ = weight(WeightType::f32, kExperts, width_);
+    experts_.clear();
     for (std::size_t i = 0; i < kExperts; ++i)
-      experts_.push_back({.gate = weight(WeightType::q8_0, kInner, kWidth),
-                          .up = weight(WeightType::q8_0, kInner, kWidth),
-                          .down = weight(WeightType::q4_0, kWidth, kInner)});
+      experts_.push_back({.gate = weight(up, inner_, width_),
+                          .up = weight(up, inner_, width_),
+                          .down = weight(down, width_, inner_)});
   }
+  void make_one_differ() { experts_[2].down = weight(WeightType::q8_0, width_, inner_); }
   // As gpt-oss has them.
   void give_biases() {
     activation_ = Activation::clamped_silu;
     router_bias_ = random_values(kExperts, 40);
     for (std::size_t i = 0; i < kExperts; ++i) {
-      biases_.push_back(random_values(2 * kInner + kWidth, 50 + i));
+      biases_.push_back(random_values(2 * inner_ + width_, 50 + i));
       experts_[i].gate_bias = biases_[i].data();
-      experts_[i].up_bias = biases_[i].data() + kInner;
-      experts_[i].down_bias = biases_[i].data() + 2 * kInner;
+      experts_[i].up_bias = biases_[i].data() + inner_;
+      experts_[i].down_bias = biases_[i].data() + 2 * inner_;
     }
   }
   // As Gemma 4 has them.
   void set_apart() {
     activation_ = Activation::gelu_tanh;
-    router_gain_ = random_values(kWidth, 78);
+    router_gain_ = random_values(width_, 78);
     factors_ = {0.5f, 2.0f, -1.0f, 1.5f, 0.25f};
   }
   // As LFM2 and Nemotron 3 have them; the latter's have no gate.
@@ -95,14 +98,19 @@ class EveryMixture : public test::OnEveryBackend {
   }
   // As DeepSeek-V2 has them.
   void weigh_over_all() { weighting_ = Backend::Weighting::softmax_of_all; }
+  void weigh_by(Backend::Weighting weighting) {
+    weigh_by_sigmoid();
+    if (weighting != weighting_) choice_biases_.clear();
+    weighting_ = weighting;
+  }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
     EXPECT_TRUE(feed(x, n).ok());
     return x;
   }
   Result<void> feed(std::vector<float>& x, std::size_t n) {
     const std::size_t n_rows = std::max<std::size_t>(n, 1);
-    std::vector<float> normed(n_rows * kWidth), taken(n_rows * kWidth), gate(n_rows * kInner),
-        up(n_rows * kInner), routed(n_rows * kExperts);
+    std::vector<float> normed(n_rows * width_), taken(n_rows * width_), gate(n_rows * inner_),
+        up(n_rows * inner_), routed(n_rows * kExperts);
     std::vector<Backend::Ranked> chosen(n_rows * kUsed);
     std::vector<float> scores(n_rows * kExperts);
     const bool is_apart = !router_gain_.empty();
@@ -133,12 +141,12 @@ class EveryMixture : public test::OnEveryBackend {
   // x, unless the sum is elsewhere, + 0.5 · Σ weight · down(activation(gate n, up n)) of one token,
   // by single operations.
   std::vector<float> plainly(const float* x) {
-    std::vector<float> n(kWidth), routed(kExperts), out(kWidth);
-    if (router_gain_.empty()) out.assign(x, x + kWidth);
+    std::vector<float> n(width_), routed(kExperts), out(width_);
+    if (router_gain_.empty()) out.assign(x, x + width_);
     const float* router_gain = router_gain_.empty() ? gain_.data() : router_gain_.data();
-    EXPECT_TRUE(backend().rms_norm(x, router_gain, 1, kWidth, 1e-5f, n.data()).ok());
+    EXPECT_TRUE(backend().rms_norm(x, router_gain, 1, width_, 1e-5f, n.data()).ok());
     multiply(router_, n, router_bias_.data(), routed);
-    EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
+    EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, width_, 1e-5f, n.data()).ok());
     const bool by_sigmoid = weighting_ == Backend::Weighting::sigmoid;
     const auto weight_of = [&](std::size_t expert) {
       const double e = std::exp(double{routed[expert]});
@@ -155,14 +163,14 @@ class EveryMixture : public test::OnEveryBackend {
     for (std::size_t i = 0; i < (over_all ? kExperts : kUsed); ++i) sum += weight_of(order[i]);
     for (std::size_t i = 0; i < kUsed; ++i) {
       const Backend::Expert& expert = experts_[order[i]];
-      std::vector<float> gate(kInner), up(kInner), down(kWidth);
+      std::vector<float> gate(inner_), up(inner_), down(width_);
       multiply(expert.gate == nullptr ? expert.up : expert.gate, n, expert.gate_bias, gate);
       multiply(expert.up, n, expert.up_bias, up);
-      EXPECT_TRUE(backend().glu(activation_, gate.data(), up.data(), kInner).ok());
+      EXPECT_TRUE(backend().glu(activation_, gate.data(), up.data(), inner_).ok());
       multiply(expert.down, gate, expert.down_bias, down);
       const double factor = factors_.empty() ? 1 : double{factors_[order[i]]};
       const double weight = factor * weight_of(order[i]) / sum;
-      for (std::size_t c = 0; c < kWidth; ++c)
+      for (std::size_t c = 0; c < width_; ++c)
         out[c] += static_cast<float>(0.5 * weight * double{down[c]});
     }
     return out;
@@ -174,19 +182,19 @@ class EveryMixture : public test::OnEveryBackend {
     for (std::size_t i = 0; i < out.size() && bias != nullptr; ++i) out[i] += bias[i];
   }
 
-  // Each token's output is that of plainly().
+  // Each token's output, of many each seventh's, is that of plainly().
   void expect_plain(std::size_t n, float limit_of_prompts) {
-    const auto x = random_values(n * kWidth, 3);
+    const auto x = random_values(n * width_, 3);
     const auto got = fed(x, n);
     const float limit = test::is_prompt_of_card(GetParam(), n) ? limit_of_prompts : 2e-5f;
-    for (std::size_t t = 0; t < n; ++t) {
-      const auto want = plainly(x.data() + t * kWidth);
-      for (std::size_t c = 0; c < kWidth; ++c)
-        ASSERT_NEAR(got[t * kWidth + c], want[c], limit * (1 + std::abs(want[c]))) << t;
+    for (std::size_t t = 0; t<n; t += n> 40 ? 7 : 1) {
+      const auto want = plainly(x.data() + t * width_);
+      for (std::size_t c = 0; c < width_; ++c)
+        ASSERT_NEAR(got[t * width_ + c], want[c], limit * (1 + std::abs(want[c]))) << t;
     }
   }
 
-  const std::vector<float> gain_ = random_values(kWidth, 77);
+  std::vector<float> gain_ = random_values(width_, 77);
 
  private:
   std::vector<std::unique_ptr<test::WeightFile>> files_;
@@ -201,14 +209,14 @@ class EveryMixture : public test::OnEveryBackend {
 
 TEST_P(EveryMixture, adds_the_chosen_experts_weighed_by_a_softmax_over_them) {
   make_experts();
-  expect_plain(20, 1e-3f);
+  expect_plain(20, 5e-3f);
 }
 
 TEST_P(EveryMixture, may_weigh_the_chosen_experts_by_a_softmax_over_all) {
   make_experts();
   weigh_over_all();
   expect_plain(7, 0);
-  expect_plain(20, 1e-3f);
+  expect_plain(20, 5e-3f);
 }
 
 TEST_P(EveryMixture, adds_biases_of_the_router_and_of_each_product) {
@@ -222,14 +230,14 @@ TEST_P(EveryMixture, may_norm_apart_for_the_router_weigh_experts_and_put_the_sum
   make_experts();
   set_apart();
   expect_plain(7, 1e-3f);
-  expect_plain(20, 1e-3f);
+  expect_plain(20, 5e-3f);
 }
 
 TEST_P(EveryMixture, may_choose_by_sigmoids_and_biases_and_weigh_by_sigmoids_alone) {
   make_experts();
   weigh_by_sigmoid();
   expect_plain(7, 1e-3f);
-  expect_plain(20, 1e-3f);
+  expect_plain(20, 5e-3f);
 }
 
 TEST_P(EveryMixture, may_have_experts_without_a_gate_whose_relu_is_squared) {
@@ -240,15 +248,43 @@ TEST_P(EveryMixture, may_have_experts_without_a_gate_whose_relu_is_squared) {
   expect_plain(20, 5e-3f);
 }
 
+TEST_P(EveryMixture, takes_any_number_of_tokens_however_they_are_weighted) {
+  make_experts();
+  using enum Backend::Weighting;
+  for (const Backend::Weighting weighting : {softmax, softmax_of_all, sigmoid}) {
+    weigh_by(weighting);
+    for (const std::size_t n : {1u, 3u, 16u, 17u, 100u}) expect_plain(n, 5e-3f);
+  }
+}
+
+TEST_P(EveryMixture, has_weights_of_any_type) {
+  width_ = inner_ = 256;
+  gain_ = random_values(width_, 77);
+  for (std::size_t i = 0; i < kWeightTypes.size(); ++i) {
+    if (!takes(i, 3)) continue;
+    make_experts(kWeightTypes[i], kWeightTypes[(i + 5) % kWeightTypes.size()]);
+    SCOPED_TRACE(weight_type_traits(kWeightTypes[i]).name);
+    expect_plain(3, 0);
+    if (takes(i, 9)) expect_plain(18, 3e-2f);  // what stands between is large
+  }
+}
+
+TEST_P(EveryMixture, may_have_an_expert_of_another_type) {
+  make_experts();
+  make_one_differ();
+  expect_plain(3, 0);
+  expect_plain(20, 1e-3f);
+}
+
 TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
   make_experts();
   const std::size_t n = test::is_prompt_of_card(GetParam(), 40) ? 16 : 40;
-  const auto x = random_values(n * kWidth, 9);
+  const auto x = random_values(n * width_, 9);
   const auto together = fed(x, n);
   std::vector<float> apart;
   for (std::size_t t = 0; t < n; ++t) {
-    const auto from = x.begin() + static_cast<std::ptrdiff_t>(t * kWidth);
-    const auto one = fed({from, from + kWidth}, 1);
+    const auto from = x.begin() + static_cast<std::ptrdiff_t>(t * width_);
+    const auto one = fed({from, from + static_cast<std::ptrdiff_t>(width_)}, 1);
     apart.insert(apart.end(), one.begin(), one.end());
   }
   EXPECT_EQ(together, apart);
@@ -257,8 +293,8 @@ TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
 
 TEST_P(EveryMixture, a_router_that_gives_no_number_is_an_error_of_its_own) {
   make_experts();
-  auto x = random_values(3 * kWidth, 11);
-  x[kWidth + 5] = std::nanf("");
+  auto x = random_values(3 * width_, 11);
+  x[width_ + 5] = std::nanf("");
   const auto outcome = feed(x, 3);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().kind, ErrorKind::internal);
@@ -271,10 +307,10 @@ TEST_P(EveryMixture, a_router_that_gives_no_number_is_an_error_of_its_own) {
 }
 
 TEST_P(EveryMixture, a_bias_is_added_to_the_product) {
-  const Weight* first = weight(WeightType::q8_0, 33, kWidth);
-  const Weight* second = weight(WeightType::q8_0, 20, kWidth);
+  const Weight* first = weight(WeightType::q8_0, 33, width_);
+  const Weight* second = weight(WeightType::q8_0, 20, width_);
   for (const std::size_t n : {1u, 7u}) {
-    const auto x = random_values(n * kWidth, n), bias = random_values(20, 4);
+    const auto x = random_values(n * width_, n), bias = random_values(20, 4);
     std::vector<float> plain(n * 33), product(n * 20), got_plain(n * 33), got(n * 20);
     ASSERT_TRUE(backend().matmul(*first, x.data(), n, plain.data()).ok());
     ASSERT_TRUE(backend().matmul(*second, x.data(), n, product.data()).ok());
