@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "kernels/cuda/attention/lane_table.h"
+#include "kvcache/layout/tier_layouts.h"
+#include "runtime/chat/memory_settings.h"
+#include "runtime/limits/presets.h"
 #include "simt/memory.h"
 #include "support/value_of.h"
 
@@ -121,6 +124,26 @@ TEST_F(Lanes, know_a_layout_by_what_it_says_not_by_where_it_lies) {
   set_pages(1, 1, other);
   EXPECT_EQ(table_.pages(0)[0].plan, table_.pages(1)[0].plan);
   expect_there();
+}
+
+// Keys in a basis of the model's and those by Hadamard in its place.
+TEST(Presets, have_no_packed_page_that_a_warp_cannot_take_alone) {
+  constexpr std::size_t kShared = 99 * 1024;  // of a block, on every card from sm_80 on
+  for (const std::size_t d : {64u, 128u, 256u})
+    for (const runtime::Preset& preset : runtime::presets()) {
+      const kvcache::Recipe recipe = value_of(runtime::resolve_recipe(preset.name));
+      const kvcache::CacheShape shape{.layers = {{.n_heads = 1, .n_kv_heads = 1, .head_dim = d}}};
+      const auto layouts = value_of(kvcache::TierLayouts::make(shape, recipe.pipeline()));
+      for (std::uint8_t tier = kvcache::kTierEight; tier < layouts.n_tiers(); ++tier) {
+        PageLayout layout = layouts.of(tier, {.head_dim = d}, kPageTokens);
+        if (layout.k.is_exact()) continue;
+        SCOPED_TRACE(testing::Message() << preset.name << ", tier " << int{tier} << ", " << d);
+        EXPECT_NE(lane_plan(layout, {}, kShared).packed_kind, 0u);
+        if (!layout.k.is_mixed_bit()) continue;
+        layout.k.transform = Transform::basis;
+        EXPECT_NE(lane_plan(layout, {}, kShared).packed_kind, 0u);
+      }
+    }
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ unsigned run_units(const CudaLaneTable& table, std::size_t lane) {
   return n;
 }
 
+bool has_packed(const CudaLaneTable& table, std::size_t lane) {
+  return std::ranges::any_of(table.pages(lane), [&](const DevicePage& page) {
+    return table.plans()[page.plan].packed_kind != 0;
+  });
+}
+
 std::size_t decoded_floats(unsigned head_dim) {
   return 2 * kPageTokens * head_dim;
 }
@@ -108,8 +114,10 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
     has_shifts = has_shifts || table.has_shifts();
     n_rows_most = std::max(n_rows_most, sequence.n_tokens * call.n_group);
   }
-  // Results do not depend on the height of tiles: the call's rows and shared memory decide it.
+  // Results do not depend on the height of tiles: the call's rows and shared memory decide it. Where
+  // warps take pages alone they do so in every tile.
   unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
+  if (call.has_packed) n_sets = std::min(n_sets, kPackedSetsMost);
   const std::size_t shared_most = attend_shared_most(device_->shared_bytes_max());
   while (n_sets > 1 && attend_shared_bytes(call, n_sets) > shared_most) n_sets /= 2;
 
@@ -135,11 +143,6 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
   const std::size_t n_splits_max =
       std::max<std::size_t>(1, kSplitsOfLayer / (args.n_kv_heads * n_tiles));
   const unsigned n_rows_of_tile = n_sets * kRowsOfSet;
-  // A page for each warp.
-  const unsigned units_least =
-      std::ranges::any_of(table.plans(), [](const LanePlan& plan) { return plan.packed_kind != 0; })
-          ? kAttendWarps
-          : 1;
   for (std::size_t head = 0; head < args.n_kv_heads; ++head) {
     const std::size_t lane = sequence.first_lane + head;
     AttendItem item;
@@ -148,7 +151,9 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
     item.kv_head = static_cast<unsigned>(head);
     item.first_token = static_cast<unsigned>(sequence.first_token);
     item.n_units = run_units(table, lane) + static_cast<unsigned>(table.pages(lane).size());
-    item.units_of_split = std::max(units_least, blocks_of(item.n_units, n_splits_max));
+    // A page for each warp, where warps take pages.
+    const unsigned least = has_packed(table, lane) ? kAttendWarps : 1;
+    item.units_of_split = std::max(least, blocks_of(item.n_units, n_splits_max));
     item.n_splits = std::max(1u, blocks_of(item.n_units, item.units_of_split));
     for (std::size_t row = 0; row < n_rows; row += n_rows_of_tile) {
       item.first_row = static_cast<unsigned>(row);

@@ -11,14 +11,15 @@
 //            other operand integers of 16 bits. The block takes the rest of a split.
 //   bases    keys in a basis (Transform::basis) want q' = q · from, rotated back by their frame.
 //            A kernel of its own makes them once for all neighbouring pages of a frame.
-//   order    sums go over the units of a split, then over splits. The splits of a lane depend on
-//            the lane, on n_kv_heads and on how many rows beyond 16 the sequence has, never on
-//            other work in the call.
+//   order    sums go over the units of a split, those that warps take first, then over splits. The
+//            splits of a lane depend on its length, on whether it has pages that warps take, on
+//            n_kv_heads and on how many rows beyond 16 the sequence has, never on other work in
+//            the call.
 //   source   arXiv:2205.14135 (FlashAttention), arXiv:2311.01282 (FlashDecoding++: partial
 //            results), arXiv:2503.18773 (BitDecoding: packed caches on tensor cores)
 //   differs  from BitDecoding: offsets are subtracted from the operand, not from sums, which lost
-//            1e-3. A CUDA block, not a warp, takes a page, so that one kernel with few registers
-//            serves every head_dim and form.
+//            1e-3. Where a page is not a warp's, the block takes it, so that one kernel with few
+//            registers serves every head_dim and form.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -63,7 +63,7 @@ void sort_quads(const PageLayout& layout, std::uint32_t (&sorted)[kCudaQuadsMax]
 }
 
 // 0 where the block must take it.
-unsigned packed_kind(const LanePlan& plan) {
+unsigned packed_kind_of(const LanePlan& plan) {
   const unsigned d = plan.page.head_dim;
   const auto has_groups = [](const DecodeOperand& operand) {
     return operand.form == Form::codes && operand.of_group % kTilesAhead == 0;
@@ -72,7 +72,7 @@ unsigned packed_kind(const LanePlan& plan) {
                           (d == 64 || d == 128 || d == 256) && has_groups(plan.v) &&
                           (plan.k.form == Form::mixed || has_groups(plan.k)) &&
                           !(d == 64 && plan.k.bits == 3);
-  return is_of_warp ? 1u + (plan.k.is_transformed ? 1 : 0) + (plan.v.is_transformed ? 2 : 0) : 0;
+  return is_of_warp ? packed_kind(plan.k.is_transformed, plan.v.is_transformed) : 0;
 }
 
 DevicePage device_page(const PageView& page, unsigned plan) {
@@ -106,7 +106,7 @@ LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t
     plan.k = plan.v = {.form = Form::floats};
     plan.slice_tokens = slice_tokens(plan);
   }
-  plan.packed_kind = packed_kind(plan);
+  plan.packed_kind = packed_kind_of(plan);
   return plan;
 }
 

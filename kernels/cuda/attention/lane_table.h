@@ -37,6 +37,18 @@ struct DevicePage {
   friend bool operator==(const DevicePage&, const DevicePage&) = default;
 };
 
+// The pages of a split that warps take are of one kind: whether keys and values are transformed by
+// Hadamard.
+constexpr unsigned packed_kind(bool are_keys_transformed, bool are_values_transformed) {
+  return 1u + (are_keys_transformed ? 1 : 0) + (are_values_transformed ? 2 : 0);
+}
+constexpr bool are_keys_transformed(unsigned packed_kind) {
+  return (packed_kind - 1) % 2 != 0;
+}
+constexpr bool are_values_transformed(unsigned packed_kind) {
+  return (packed_kind - 1) / 2 != 0;
+}
+
 // How a layout's pages are read: by a kernel, or decoded first (has_kernel: false; then only sizes
 // and the places of positions and counts are set). shared_bytes_max: of a block; a layout that does
 // not fit is decoded.
@@ -48,11 +60,10 @@ struct LanePlan {
   // Mixed-bit keys: of each quad its bits and, times 16, the word of the part in shared memory at
   // which its codes begin (operand_places.h).
   alignas(16) std::uint32_t quads[kCudaQuadsMax] = {};
-  // Whether a warp can take a page of it alone (packed_pages.h): 0, or 1 + whether keys are
-  // transformed by Hadamard + 2 · whether values are. Then its quads by falling bits, so that
-  // threads of a warp take the same way: bits, quad · 2^4 and, times 2^12, the first word in the
-  // page's codes.
+  // Whether a warp can take a page of it alone (packed_pages.h): 0, or a packed_kind().
   unsigned packed_kind = 0;
+  // Mixed-bit keys: quads by falling bits, so that threads of a warp take the same way: bits,
+  // quad · 2^4 and, times 2^12, the first word in the page's codes.
   std::uint32_t sorted_quads[kCudaQuadsMax] = {};
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };

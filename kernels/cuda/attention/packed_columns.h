@@ -1,6 +1,6 @@
 // The operand that multiplies the codes of packed pages (packed_codes.h): rows of queries or
 // weights times a group's scales, as integers of 16 bits in two columns of bytes. For .cu files.
-//   lanes    thread l of a warp makes 16 entries of row l / 8 of each set at a time: piece l % 8
+//   threads  thread l of a warp makes 16 entries of row l / 8 of each set at a time: piece l % 8
 //   columns  column 2r has the upper bytes of row r, 2r + 1 the lower, so that a thread of the
 //            product has both of one row
 //   numbers  a row's largest entry becomes 127 · 256, so entries err by 2^-16 of it. Sums are exact
@@ -52,8 +52,8 @@ struct RowFactors {
   float step, offset;
   int below;
 
-  __device__ __forceinline__ RowFactors of_thread(unsigned lane) const {
-    const int from = static_cast<int>(lane);
+  __device__ __forceinline__ RowFactors of_thread(unsigned thread) const {
+    const int from = static_cast<int>(thread);
     return {__shfl_sync(~0u, step, from), __shfl_sync(~0u, offset, from),
             __shfl_sync(~0u, below, from)};
   }
@@ -66,7 +66,7 @@ struct RowFactors {
   }
 };
 
-// Over the eight lanes of a row.
+// Over the eight threads of a row.
 template <class T>
 __device__ __forceinline__ T row_sum(T x) {
   for (int distance = 1; distance < 8; distance *= 2) x += __shfl_xor_sync(~0u, x, distance);
@@ -137,7 +137,7 @@ struct IntegerScale {
   float inverse, step;
 
   __device__ __forceinline__ explicit IntegerScale(float most) {
-    constexpr float kMost = 127 * 256, kLeast = 1e-30f;  // nothing, or too small to divide by
+    constexpr float kMost = 127 * 256, kLeast = 1e-30f;  // chosen: divisors stay finite
     inverse = most > kLeast ? __fdividef(kMost, most) : 0.0f;
     step = most > kLeast ? most * (1 / kMost) : 0.0f;
   }

@@ -1,7 +1,8 @@
 // Decode attention over packed pages, a page a warp: codes come from device memory straight into
 // registers, nothing waits for other warps. For .cu files.
-//   which    full-size pages whose K and V are codes and which no edit shifted (find_unit());
-//            the rest of a split is the block's (decode.cu)
+//   which    LanePlan::packed_kind: pages of kPageTokens whose K and V are codes in groups of 32 or
+//            more, heads of 64, 128 or 256 values; of one kind in a split, and not shifted by an
+//            edit. The rest of a split is the block's (decode.cu).
 //   masks    are looked at only where the page has tokens that some row does not see
 #pragma once
 
@@ -48,11 +49,11 @@ struct PackedMemory {
   };
 
   Warp warps[kAttendWarps];
-  alignas(16) float q[kRows * Queries::kFloats];
   float most[kAttendWarps][kRows], sum[kAttendWarps][kRows];
 };
 
-// What a warp has of its pages. Thread l of it has row l / 8 of each set's softmax.
+// What a warp has of its pages. Thread l of it has row l / 8 of each set's softmax, and pieces of
+// the same row of queries and weights.
 template <unsigned kSets, unsigned kDim>
 class PackedPages {
  public:
@@ -100,6 +101,13 @@ class PackedPages {
     }
   }
 
+  // Where the queries' rows lie in the order of codes: in the block's columns, until join().
+  __device__ __forceinline__ float* queries() const {
+    constexpr std::size_t kBytes = kRows * Memory::Queries::kFloats * sizeof(float);
+    static_assert(kBytes <= sizeof(block_.memory.columns));
+    return reinterpret_cast<float*>(block_.memory.columns);
+  }
+
   // The warps' results together: rows [kRows, padded head_dim], and each row's most and sum in the
   // block's memory. Ends behind a barrier.
   __device__ __forceinline__ void join(float* rows) {
@@ -133,12 +141,12 @@ class PackedPages {
   }
 
  private:
-  // How many pieces of a row a lane has, and whether it has any.
+  // How many pieces of a row a thread has, and whether it has any.
   static constexpr unsigned kPieces = kDim > kRowBlock ? kDim / kRowBlock : 1;
   __device__ __forceinline__ bool has_piece() const {
     return kDim >= kRowBlock || thread_ % 8 < kDim / kPiece;
   }
-  // Where a lane's piece lies in blocks of at least kRowBlock entries, or of 64.
+  // Where a thread's piece lies in blocks of at least kRowBlock entries, or of 64.
   __device__ __forceinline__ unsigned share_of_piece() const {
     return kDim >= kRowBlock ? thread_ % 8 / 2 : thread_ % 4;
   }
@@ -146,7 +154,7 @@ class PackedPages {
     return kDim >= kRowBlock ? thread_ % 2 : 0;
   }
 
-  // Column `part` of this lane's row of a set: 0 has the upper bytes.
+  // Column `part` of this thread's row of a set: 0 has the upper bytes.
   __device__ __forceinline__ std::uint32_t* column(unsigned set, unsigned part) const {
     return memory_.columns + ((set * kRowsOfSet + thread_ / 8) * 2 + part) * Memory::kColumnWords;
   }
@@ -193,7 +201,7 @@ class PackedPages {
     halves.load(at + 2 * entry_of_piece<kBits>(half, 0), at + 2 * entry_of_piece<kBits>(half, 8));
   }
 
-  // Columns of this lane's row of a set from pieces scaled already; zeros: Σ of the lane.
+  // Columns of this thread's row of a set from pieces scaled already; zeros: Σ of the thread.
   template <PieceOrder kOrder, unsigned kCount>
   __device__ __forceinline__ RowFactors put_columns(unsigned set, const Piece (&pieces)[kCount],
                                                     bool is_there, float zeros,
@@ -277,7 +285,7 @@ class PackedPages {
       for (unsigned i = 0; i < kPieces; ++i) {
         for (int& middle : middles[i]) middle = static_cast<int>(kMiddle);
         if (!has_piece()) continue;
-        const float* row = all_.q + (set * kRowsOfSet + thread_ / 8) * Memory::Queries::kFloats;
+        const float* row = queries() + (set * kRowsOfSet + thread_ / 8) * Memory::Queries::kFloats;
         load_piece<typename Memory::Queries, kBits>(row, i, share, half, pieces[i]);
         PieceHalves s, z = {};
         load_halves<kBits>(scales, i, share, half, kShare, s);
@@ -285,9 +293,9 @@ class PackedPages {
         of_zeros += pieces[i].scale(s, z, !keys.is_symmetric, middles[i]);
       }
       const unsigned word = share * (kShare / 4) + half * 4;
-      const RowFactors of_lane =
+      const RowFactors of_row =
           put_columns<piece_order(kBits)>(set, pieces, has_piece(), of_zeros, middles, word);
-      factors[set] = of_lane.of_thread(thread_ % 4 * 8);
+      factors[set] = of_row.of_thread(thread_ % 4 * 8);
     }
   }
 
@@ -315,6 +323,7 @@ class PackedPages {
   __device__ __forceinline__ void score_mixed(const Unit& unit) const {
     const Quads quads(unit);
     RowFactors factors[kSets];
+    __syncwarp();
     mixed_columns(unit, quads, factors);
     __syncwarp();
     int sums[kSets][8][4];
@@ -366,16 +375,16 @@ class PackedPages {
                                                 RowFactors (&factors)[kSets]) const {
     const std::byte* scales = unit.k + unit.k_operand.scale_at;
     const bool is_in_basis = unit.query >= kQueryInBasis;
-    const float* queries = is_in_basis ? block_.call.basis_queries +
-                                             std::size_t{unit.query - kQueryInBasis} * kRows * kDim
-                                       : block_.memory.q;
+    const float* rows = is_in_basis ? block_.call.basis_queries +
+                                          std::size_t{unit.query - kQueryInBasis} * kRows * kDim
+                                    : block_.memory.q;
     const unsigned share = share_of_piece(), half = half_of_piece();
 #pragma unroll
     for (unsigned set = 0; set < kSets; ++set) {
       Piece pieces[kPieces] = {};
       int middles[kPieces][4] = {};
       float of_zeros = 0;
-      const float* row = queries + (set * kRowsOfSet + thread_ / 8) * kDim;
+      const float* row = rows + (set * kRowsOfSet + thread_ / 8) * kDim;
 #pragma unroll
       for (unsigned i = 0; i < kPieces; ++i) {
         PieceHalves s, z;
@@ -395,13 +404,13 @@ class PackedPages {
         of_zeros += pieces[i].scale(s, z, true, middles[i]);
       }
       const unsigned word = share * (Memory::Queries::kShare / 4) + half * 4;
-      const RowFactors of_lane =
+      const RowFactors of_row =
           put_columns<PieceOrder::neighbours>(set, pieces, has_piece(), of_zeros, middles, word);
-      factors[set] = of_lane.of_thread(thread_ % 4 * 8);
+      factors[set] = of_row.of_thread(thread_ % 4 * 8);
     }
   }
 
-  // Logits of this lane's piece as weights: in the softmax's state, and what V is times.
+  // Logits of this thread's piece as weights: in the softmax's state, and what V is times.
   //   rescale  of each thread's row of the output
   template <unsigned kBits>
   __device__ __forceinline__ Piece weigh(unsigned set, float& rescale) {
@@ -495,9 +504,9 @@ class PackedPages {
     for (unsigned set = 0; set < kSets; ++set) {
       Piece pieces[1] = {weights[set]};
       const float of_zeros = pieces[0].scale(s, z, !values.is_symmetric, kMiddles[0]);
-      const RowFactors of_lane = put_columns<piece_order(kBits)>(set, pieces, true, of_zeros,
-                                                                 kMiddles, share * 8 + half * 4);
-      factors[set] = of_lane.of_thread(thread_ % 4 * 8);
+      const RowFactors of_row = put_columns<piece_order(kBits)>(set, pieces, true, of_zeros,
+                                                                kMiddles, share * 8 + half * 4);
+      factors[set] = of_row.of_thread(thread_ % 4 * 8);
     }
   }
 

@@ -108,7 +108,7 @@ __device__ __forceinline__ void set_rows(const AttendCall& call, const AttendIte
 struct BasisProducts {
   float of[4][4] = {};  // of the instruction's column n: channel 4n + i
 
-  __device__ __forceinline__ void multiply(const TransformMemory& memory, const float* from,
+  __device__ __forceinline__ void multiply(const TransformMemory& memory, const PageBasis& basis,
                                            unsigned d, unsigned first) {
     const unsigned thread = threadIdx.x % kWarp, t = thread % 4, channel = first + thread / 4 * 4;
     const unsigned at = thread % 16 * half_stride(d) + thread / 16 * 8;
@@ -120,15 +120,18 @@ struct BasisProducts {
 #pragma unroll
       for (unsigned r = 0; r < 4; ++r) {
         const unsigned row = k + 2 * t + r % 2 + r / 2 * 8;
-        rows[r] = row < d && channel < d
-                      ? *reinterpret_cast<const float4*>(from + std::size_t{row} * d + channel)
-                      : float4{0, 0, 0, 0};
+        rows[r] =
+            row < d && channel < d
+                ? *reinterpret_cast<const float4*>(basis.from + std::size_t{row} * d + channel)
+                : float4{0, 0, 0, 0};
       }
       std::uint32_t a_high[4], a_low[4];
       load_matrices<false>(high + 2 * k, a_high);
       load_matrices<false>(low + 2 * k, a_low);
       const auto add = [&](unsigned i, float a, float b, float c, float e) {
-        const HalfPair front = split_pair(a, b), back = split_pair(c, e);
+        const float factor = basis.from_factor;
+        const HalfPair front = split_pair(a * factor, b * factor);
+        const HalfPair back = split_pair(c * factor, e * factor);
         const std::uint32_t b_high[2] = {front.high, back.high}, b_low[2] = {front.low, back.low};
         multiply_add(of[i], a_high, b_high);
         multiply_add(of[i], a_high, b_low);
@@ -141,12 +144,15 @@ struct BasisProducts {
     }
   }
   // The eight channels of this thread's first row, or of its second; n_left: that the row has.
-  __device__ __forceinline__ void put(unsigned second, float* out, unsigned n_left) const {
+  __device__ __forceinline__ void put(unsigned second, float factor, float* out,
+                                      unsigned n_left) const {
     const unsigned i = 2 * second;
-    *reinterpret_cast<float4*>(out) = {of[0][i], of[1][i], of[2][i], of[3][i]};
-    if (n_left > 4)
-      *reinterpret_cast<float4*>(out + 4) = {of[0][i + 1], of[1][i + 1], of[2][i + 1],
-                                             of[3][i + 1]};
+    const auto four = [&](unsigned column) -> float4 {
+      return {of[0][column] * factor, of[1][column] * factor, of[2][column] * factor,
+              of[3][column] * factor};
+    };
+    *reinterpret_cast<float4*>(out) = four(i);
+    if (n_left > 4) *reinterpret_cast<float4*>(out + 4) = four(i + 1);
   }
 };
 
@@ -187,7 +193,7 @@ __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCal
     set_rows<kRows>(call, item, at_once, memory);
     for (unsigned c = threadIdx.x / kWarp * 32; c < d; c += kAttendWarps * 32) {
       BasisProducts products;
-      products.multiply(memory, at_once.basis->from, d, c);
+      products.multiply(memory, *at_once.basis, d, c);
       const unsigned thread = threadIdx.x % kWarp, channel = c + thread % 4 * 8;
 #pragma unroll
       for (unsigned half = 0; half < 2; ++half) {
@@ -196,7 +202,7 @@ __global__ void __launch_bounds__(kAttendThreads) transform_item(const AttendCal
         float* out = call.basis_queries +
                      (std::size_t{first_place + at_once.page(of_page)} * kRows + row % kRows) * d +
                      channel;
-        products.put(half, out, d - channel);
+        products.put(half, 1 / at_once.basis->from_factor, out, d - channel);
       }
     }
     __syncthreads();

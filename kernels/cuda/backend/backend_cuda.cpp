@@ -74,8 +74,9 @@ class CudaBackend final : public Backend {
     return device_->copy(to, from, bytes);
   }
   Result<NumericWarnings> finish() override {
+    SATCHEL_TRY_ASSIGN(const NumericWarnings warnings, pages_.take_warnings());
     SATCHEL_TRY(mixture_.check());
-    return pages_.take_warnings();
+    return warnings;
   }
 
   Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {

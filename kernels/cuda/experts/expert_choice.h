@@ -8,6 +8,7 @@
 
 #include "kernels/contract/backend.h"
 #include "kernels/cuda/device/queue.h"
+#include "kernels/cuda/products/matmul.h"
 #include "kernels/cuda/products/operands.h"
 
 namespace satchel::kernels::cuda {
@@ -37,6 +38,7 @@ struct ExpertChoice {
   friend bool operator==(const ExpertChoice&, const ExpertChoice&) = default;
 };
 inline constexpr std::size_t kUnitTokensMost = 16;  // that units are made of
+static_assert(kUnitTokensMost <= kDecodeTokens, "their products are of integers");
 cudaError_t choose_experts(Queue& queue, const ExpertChoice& choice);
 
 // out [n_tokens, width] = x + Σ weight · row, over a token's pairs in order; x null: the sum alone.

@@ -115,20 +115,32 @@ Result<bool> Mixture::run(const Args& args, float* x, std::size_t n_tokens) {
   const bool is_prompt = n_tokens > kUnitTokensMost;
   if (is_prompt && !(table->up.takes_halves() && table->down.takes_halves())) return false;
   SATCHEL_TRY(device_->reserve(has_nan_, sizeof(unsigned)));
-  const std::size_t at_once = is_prompt ? tokens_at_once(*table, args.n_used) : n_tokens;
+  std::size_t at_once = is_prompt ? tokens_at_once(*table, args.n_used) : n_tokens;
+  // Smaller rounds where the card lacks room for large ones.
+  while (at_once > kUnitTokensMost && !reserve(args, *table, std::min(at_once, n_tokens)).ok())
+    at_once /= 2;
+  if (is_prompt && at_once <= kUnitTokensMost) return false;
   for (std::size_t first = 0; first < n_tokens; first += at_once)
     SATCHEL_TRY(run_tokens(behind(args, first), *table, x + first * width,
                            std::min(at_once, n_tokens - first)));
   return true;
 }
 
+Mixture::Layer Mixture::layer_of(const Args& args, const ExpertTable& table, std::size_t n_tokens) {
+  return {.table = table,
+          .n_experts = static_cast<unsigned>(args.experts.size()),
+          .n_used = static_cast<unsigned>(args.n_used),
+          .n_tokens = static_cast<unsigned>(n_tokens)};
+}
+
+Result<void> Mixture::reserve(const Args& args, const ExpertTable& table, std::size_t n_tokens) {
+  return device_->reserve(work_, layer_of(args, table, n_tokens).place(nullptr));
+}
+
 Result<void> Mixture::run_tokens(const Args& args, const ExpertTable& table, float* x,
                                  std::size_t n_tokens) {
-  Layer layer{.table = table,
-              .n_experts = static_cast<unsigned>(args.experts.size()),
-              .n_used = static_cast<unsigned>(args.n_used),
-              .n_tokens = static_cast<unsigned>(n_tokens)};
-  SATCHEL_TRY(device_->reserve(work_, layer.place(nullptr)));
+  SATCHEL_TRY(reserve(args, table, n_tokens));
+  Layer layer = layer_of(args, table, n_tokens);
   layer.place(work_.data());
   SATCHEL_TRY(layer.is_prompt ? make_halves(args, layer, x) : make_integers(args, layer, x));
   SATCHEL_TRY(choose(args, layer));
@@ -232,9 +244,10 @@ Result<void> Mixture::multiply(const Args& args, const Layer& layer) {
 }
 
 Result<void> Mixture::check() {
-  if (!std::exchange(has_run_, false)) return {};
+  if (!has_run_) return {};
   unsigned n = 0;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&n, 1)), has_nan_.data()));
+  has_run_ = false;
   if (n == 0) return {};
   const unsigned none = 0;
   SATCHEL_TRY(device_->upload(has_nan_.data(), std::as_bytes(std::span(&none, 1))));

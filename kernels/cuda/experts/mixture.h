@@ -34,6 +34,8 @@ class Mixture {
   using Args = Backend::MixtureOfExperts;
   struct Layer;  // of the call that runs
 
+  static Layer layer_of(const Args& args, const ExpertTable& table, std::size_t n_tokens);
+  Result<void> reserve(const Args& args, const ExpertTable& table, std::size_t n_tokens);
   Result<void> run_tokens(const Args& args, const ExpertTable& table, float* x,
                           std::size_t n_tokens);
   Result<void> route(const Args& args, const Layer& layer, const float* x);

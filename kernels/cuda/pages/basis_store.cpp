@@ -1,9 +1,22 @@
 #include "kernels/cuda/pages/basis_store.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace satchel::kernels::cuda {
+namespace {
+
+// PageBasis::from_factor.
+float factor_of(std::span<const float> from) {
+  float most = 0;
+  for (const float x : from) most = std::max(most, std::abs(x));
+  return most > 0 && std::isfinite(most) ? std::ldexp(1.0f, 8 - std::ilogb(most)) : 1.0f;
+}
+
+}  // namespace
 
 Result<void> BasisStore::begin() {
   if (bytes_ > kBasesBytesMost) {
@@ -47,6 +60,7 @@ Result<SentBasis> BasisStore::send(const Basis& basis, std::size_t head_dim) {
   return SentBasis{.memory = std::make_shared<const Buffer>(std::move(memory)),
                    .basis = {.to = there,
                              .from = there + n,
+                             .from_factor = factor_of({basis.from, n}),
                              .back = there + 2 * n,
                              .frequencies = reinterpret_cast<const double*>(there + 3 * n),
                              .n_pairs = static_cast<unsigned>(frequencies.size()),

@@ -61,6 +61,8 @@ constexpr bool has_decode_kernel(const PageOperand& operand) {
 struct PageBasis {
   const float* to = nullptr;
   const float* from = nullptr;
+  // A power of two that brings the largest of `from` to 2^8 … 2^9: products take it as halves.
+  float from_factor = 1;
   const float* back = nullptr;  // the transposed of Basis::from: k = k' · back
   const double* frequencies = nullptr;
   unsigned n_pairs = 0;
