@@ -30,6 +30,20 @@ bool has_packed(const CudaLaneTable& table, std::size_t lane) {
   });
 }
 
+// Cuts a lane into some n_most splits. Where warps take pages, they wait for no run, and all have as
+// many pages.
+void cut(AttendItem& item, unsigned n_runs, unsigned n_pages, std::size_t n_most, bool has_packed) {
+  item.n_units = n_runs + n_pages;
+  item.n_single = has_packed && 4 * n_runs <= n_most ? n_runs : 0;
+  const unsigned n = item.n_units - item.n_single;
+  const std::size_t n_splits = n_most > item.n_single + 1 ? n_most - item.n_single : 1;
+  item.units_of_split = std::max(1u, blocks_of(n, n_splits));
+  if (has_packed && item.units_of_split > kAttendWarps)
+    item.units_of_split =
+        static_cast<unsigned>((n / n_splits + kAttendWarps / 2) / kAttendWarps) * kAttendWarps;
+  item.n_splits = std::max(1u, item.n_single + blocks_of(n, item.units_of_split));
+}
+
 std::size_t decoded_floats(unsigned head_dim) {
   return 2 * kPageTokens * head_dim;
 }
@@ -150,11 +164,8 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
     item.lane = static_cast<unsigned>(lane);
     item.kv_head = static_cast<unsigned>(head);
     item.first_token = static_cast<unsigned>(sequence.first_token);
-    item.n_units = run_units(table, lane) + static_cast<unsigned>(table.pages(lane).size());
-    // A page for each warp, where warps take pages.
-    const unsigned least = has_packed(table, lane) ? kAttendWarps : 1;
-    item.units_of_split = std::max(least, blocks_of(item.n_units, n_splits_max));
-    item.n_splits = std::max(1u, blocks_of(item.n_units, item.units_of_split));
+    const unsigned n_pages = static_cast<unsigned>(table.pages(lane).size());
+    cut(item, run_units(table, lane), n_pages, n_splits_max, has_packed(table, lane));
     for (std::size_t row = 0; row < n_rows; row += n_rows_of_tile) {
       item.first_row = static_cast<unsigned>(row);
       item.n_rows = static_cast<unsigned>(std::min<std::size_t>(n_rows_of_tile, n_rows - row));
@@ -246,7 +257,7 @@ Result<void> Attention::decode_round(const AttendCall& call, const Decode& decod
     }
     const unsigned n_before = run_units(table, item.lane);
     const auto page_at = [&](unsigned split) {
-      const unsigned unit = std::min(split * item.units_of_split, item.n_units);
+      const unsigned unit = item.first_unit(split);
       return unit < n_before ? 0 : unit - n_before;
     };
     item.first_page = page_at(call.first_split);

@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(kAttendThreads, (kHasPacked ? kPackedBlocksAtO
   block.begin();
   std::int32_t shift = 0;
   unsigned query = UINT_MAX;  // none yet
-  const unsigned begin = split * item.units_of_split, rest = item.n_units - begin;
-  unsigned n = rest < item.units_of_split ? rest : item.units_of_split, packed_kind = 0;
+  const unsigned begin = item.first_unit(split);
+  unsigned n = item.first_unit(split + 1) - begin, packed_kind = 0;
   if constexpr (kHasPacked) {
     bool has_others;
     packed_kind = attend_packed(block, begin, n, outputs, has_others);

@@ -44,12 +44,18 @@ struct AttendItem {
   unsigned lane = 0, kv_head = 0;
   unsigned first_token = 0;            // of the sequence in the batch
   unsigned first_row = 0, n_rows = 0;  // row r: token r / n_group of the sequence, head r % n_group
-  unsigned n_units = 0, n_splits = 1, units_of_split = 1;
+  // The first n_single units are a split each, then come units_of_split at a time.
+  unsigned n_units = 0, n_splits = 1, n_single = 0, units_of_split = 1;
   unsigned first_partial = 0;  // of its splits
   // Of pages that are read back before: page first_page + i lies where
   // decoded_places[first_place + i] says.
   unsigned first_page = 0, first_place = 0;
   unsigned first_basis_place = 0;  // of all its pages, where the table has_bases()
+
+  constexpr unsigned first_unit(unsigned split) const {
+    const unsigned unit = split < n_single ? split : n_single + (split - n_single) * units_of_split;
+    return unit < n_units ? unit : n_units;
+  }
 };
 
 struct AttendCall {
