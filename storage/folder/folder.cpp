@@ -125,6 +125,11 @@ Result<void> sync_file(const fs::path& path) {
   return {};
 }
 
+Result<void> rename_file(const fs::path& path, const fs::path& name) {
+  if (::rename(path.c_str(), name.c_str()) != 0) return system_error(name, errno);
+  return sync_file(name);
+}
+
 bool is_empty_or_missing(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
