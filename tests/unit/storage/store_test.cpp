@@ -167,30 +167,35 @@ TEST(FolderLock, is_of_the_file_that_has_the_name) {
   EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
 }
 
-TEST(Store, on_a_read_only_disk_chats_are_read_and_nothing_is_written) {
+TEST(Store, on_a_read_only_disk_chats_and_caches_are_read_and_nothing_is_written) {
   const TempFolder folder;
   ChatId chat;
   {
     const auto store = open_store(folder);
     chat = must(store->library().create_chat(named("a")));
     say(store->library(), chat, "hello");
+    must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
+  }
+  const auto names = {"data/library.db", "data/library.lock", "cache/kvcache.db", "data", "cache"};
+  for (const char* name : names) {
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    }
+    fs::permissions(folder / name, fs::perms(fs::is_directory(folder / name) ? 0500 : 0400));
   }
   if (::geteuid() == 0) {
-    for (const char* name : {"", "data", "data/library.db", "data/library.lock", "cache"})
-      ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    ASSERT_EQ(::chown((folder / "").c_str(), 65534, 65534), 0);
   }
-  fs::permissions(folder / "data", fs::perms(0500));
-  fs::permissions(folder / "data/library.db", fs::perms(0400));
-  fs::permissions(folder / "data/library.lock", fs::perms(0400));
   const auto as_reader = [&] {
     const auto store = open_store(folder);
     const auto& reason = store->library().report().read_only;
     return reason && reason->code == "READ_ONLY" &&
            texts(store->library(), chat) == std::vector<std::string>{"hello"} &&
-           code_of(store->library().append(chat, {})) == "READ_ONLY";
+           code_of(store->library().append(chat, {})) == "READ_ONLY" && store->kv() != nullptr &&
+           must(store->kv()->record(key_of(chat), 0)) == bytes_of(10, 0);
   };
   EXPECT_EQ(in_child(as_reader, true), 0);
-  fs::permissions(folder / "data", fs::perms(0700));
+  for (const char* name : {"data", "cache"}) fs::permissions(folder / name, fs::perms(0700));
 }
 
 TEST(Store, without_a_place_for_caches_chats_work) {
