@@ -1,4 +1,5 @@
 // The folders: who may write, who may read, and what others may see.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -165,6 +166,17 @@ TEST(FolderLock, is_of_the_file_that_has_the_name) {
   fs::remove(path);
   const FolderLock now = must(FolderLock::take(path));
   EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
+}
+
+// As network file systems have them, and /proc: there the file is a link to one that can be.
+TEST(SyncFile, a_folder_that_cannot_be_synced_is_no_failure) {
+  const TempFolder folder;
+  write_file(folder / "a", "text");
+  const int file = ::open((folder / "a").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(sync_file("/proc/self/fd/" + std::to_string(file)).ok());
+  (void)::close(file);
+  EXPECT_FALSE(sync_file(folder / "none").ok());
 }
 
 TEST(Store, on_a_read_only_disk_chats_and_caches_are_read_and_nothing_is_written) {
