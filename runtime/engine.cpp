@@ -129,7 +129,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
                      choose_template(state->file, options.chat_template));
   state->chat_template = std::make_unique<ChatTemplate>(std::move(chat_template));
   SATCHEL_TRY(load_model(*state, config, options));
-  SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
+  SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint(options.stop));
   state->profiles = options.profiles;
   load_profiles(*state);
   const std::size_t n_draft_layers = state->model->config().n_draft_layers;

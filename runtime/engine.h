@@ -41,7 +41,7 @@ struct EngineOptions {
   std::string chat_template;  // "": detected from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;
-  std::stop_token stop;  // of loading the weights: STOPPED
+  std::stop_token stop;  // of loading weights and reading the fingerprint: STOPPED
 };
 
 class Model;

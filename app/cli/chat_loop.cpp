@@ -382,9 +382,7 @@ Result<void> ChatLoop::recover(const Error& error) {
     const Result<void> chosen = full(error.message, error.code == "CONTEXT_FULL");
     return chosen.ok() ? chosen : recover(chosen.error());
   }
-  if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
-      error.kind == ErrorKind::internal)
-    return error;
+  if (error.kind == ErrorKind::device_lost || error.kind == ErrorKind::internal) return error;
   if (!console_.interactive()) return error;  // a script stops here, and the caller says why
   console_.warning(error.message + " [" + error.code + "]");
   return {};

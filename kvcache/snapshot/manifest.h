@@ -1,10 +1,12 @@
 // Manifest: what a saved cache consists of, and what it is bound to. FORMAT.md has the bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/bytes.h"
@@ -72,9 +74,20 @@ Result<Manifest> decode_manifest(std::span<const std::byte> bytes);
 // Puts the right checksum at the end of manifest bytes (tests forge with it).
 void sign_manifest(std::span<std::byte> bytes);
 
-// What a cache's lanes are, and how its pages are laid out, to be compared byte for byte.
+// How pages are decoded, by the name of their code ("": exact, affine and mixed-bit planes and
+// their transforms). A version is raised where the same bytes come to stand for other numbers,
+// which the test GoldenDecode tells; codes that are not listed have 1.
+struct CodeVersion {
+  std::string_view code;
+  std::uint16_t version = 1;
+};
+inline constexpr std::array kCodeVersions = {CodeVersion{.code = "", .version = 1}};
+
+// What a cache's lanes are, and how its pages are laid out and decoded, to be compared byte for
+// byte. numerics: SnapshotIdentity::numerics.
 std::vector<std::byte> shape_bytes(const CacheShape& shape);
-std::vector<std::byte> layout_bytes(const CacheLayout& layout);
+std::vector<std::byte> layout_bytes(const CacheLayout& layout, std::uint16_t numerics,
+                                    std::span<const CodeVersion> codes = kCodeVersions);
 
 Error damaged(const std::string& what);  // corrupt, CACHE_PARTIAL
 

@@ -40,8 +40,9 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
     return no(RestoreOutcome::other_model, "The cache was saved with another model");
   if (manifest.recipe != identity.recipe)
     return no(RestoreOutcome::other_recipe, "The cache was saved with another recipe");
-  if (manifest.layouts != layout_bytes(cache.layout))
-    return no(RestoreOutcome::other_format, "The cache was saved with another page layout");
+  if (manifest.layouts != layout_bytes(cache.layout, identity.numerics))
+    return no(RestoreOutcome::other_format,
+              "The cache was saved by another version of Satchel, or with another page layout");
   if (common_prefix(manifest.tokens, identity.tokens) == 0)
     return no(RestoreOutcome::other_tokens, "The chat has changed since it was saved");
   return std::nullopt;

@@ -249,7 +249,7 @@ Manifest Saver::manifest(const SnapshotIdentity& identity) const {
                     .model = std::string(identity.model),
                     .recipe = std::string(identity.recipe),
                     .shape = shape_bytes(cache_.layout.shape),
-                    .layouts = layout_bytes(cache_.layout),
+                    .layouts = layout_bytes(cache_.layout, identity.numerics),
                     .since_flush = static_cast<std::uint32_t>(cache_.since_flush),
                     .next_serial = cache_.next_serial,
                     .tokens = {identity.tokens.begin(), identity.tokens.end()},

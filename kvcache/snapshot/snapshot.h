@@ -26,8 +26,9 @@ namespace satchel::kvcache {
 struct SnapshotIdentity {
   std::string_view model;   // fingerprint of the model file
   std::string_view recipe;  // Recipe::hash
-  std::span<const std::int32_t>
-      tokens;  // save: all that the cache has seen; restore: the text as it is now
+  // Saving: all that the cache has seen. Restoring: the text as it is now.
+  std::span<const std::int32_t> tokens;
+  std::uint16_t numerics = 1;  // version of the graph: which K and V a text has
 };
 
 struct SaveReport {

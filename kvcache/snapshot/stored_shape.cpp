@@ -9,11 +9,19 @@ namespace {
 
 constexpr std::size_t kQuadsLeast = 64;  // as many were written when heads had 256 values at most
 
+// The first version has the bytes that there were before versions.
+void write_version(ByteWriter& writer, std::uint16_t version) {
+  if (version > 1) writer.number(version);
+}
+
 // What is neither graded nor in a basis has the bytes that it had before there was either.
 void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand, std::size_t head_dim,
-                   const CacheLayout& layout) {
+                   const CacheLayout& layout, std::span<const CodeVersion> versions) {
+  const std::string_view code = operand.code == nullptr ? "" : operand.code->name();
   writer.number(static_cast<std::uint16_t>(operand.transform)).number(operand.n_planes);
-  writer.text(operand.code == nullptr ? std::string_view() : operand.code->name());
+  writer.text(code);
+  const auto version = std::ranges::find(versions, code, &CodeVersion::code);
+  if (version != versions.end()) write_version(writer, version->version);
   for (const kernels::Plane& plane : operand.all())
     writer.number(static_cast<std::uint16_t>(plane.kind))
         .number(plane.bits)
@@ -44,7 +52,8 @@ std::vector<std::byte> shape_bytes(const CacheShape& shape) {
   return std::move(writer.buffer());
 }
 
-std::vector<std::byte> layout_bytes(const CacheLayout& layout) {
+std::vector<std::byte> layout_bytes(const CacheLayout& layout, std::uint16_t numerics,
+                                    std::span<const CodeVersion> codes) {
   ByteWriter writer;
   writer.number(static_cast<std::uint32_t>(layout.tiers.n_tiers()));
   writer.number(static_cast<std::uint32_t>(layout.tiers.tokens().size()));
@@ -58,10 +67,11 @@ std::vector<std::byte> layout_bytes(const CacheLayout& layout) {
             layout.tiers.of(static_cast<std::uint8_t>(tier), token, n);
         writer.number(page.head_dim).number(page.capacity).number(page.positions_at);
         writer.number(page.log_counts_at).number(page.bytes);
-        write_operand(writer, page.k, head_dim, layout);
-        write_operand(writer, page.v, head_dim, layout);
+        write_operand(writer, page.k, head_dim, layout, codes);
+        write_operand(writer, page.v, head_dim, layout, codes);
       }
   }
+  write_version(writer, numerics);
   return std::move(writer.buffer());
 }
 

@@ -82,6 +82,7 @@ struct ModelSwitched {
 // --- the library
 struct ChatsListed {
   std::vector<Chat> chats;  // those that have messages
+  ChatFilter filter = ChatFilter::present;
 };
 // The open chat got its first message and is in the library now.
 struct ChatEntered {

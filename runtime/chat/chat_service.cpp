@@ -156,15 +156,15 @@ Result<CpuMove> ChatService::use_cpu(ChatHandle handle, const Sampling& sampling
 
 // --- the library
 
-Result<std::vector<Chat>> ChatService::chats(const ChatCall& call) {
+Result<std::vector<Chat>> ChatService::chats(const ChatCall& call, ChatFilter filter) {
   using Chats = std::vector<Chat>;
   return run<Chats>(ChatTask::list_chats, {}, call, [&](Running& running) -> Result<Chats> {
     Chats listed;
     if (store_ != nullptr) {
-      SATCHEL_TRY_ASSIGN(listed, store_->library().chats());
+      SATCHEL_TRY_ASSIGN(listed, store_->library().chats(filter));
     }
     std::erase_if(listed, [](const Chat& chat) { return chat.n_messages == 0; });
-    running.tell(ChatsListed{listed});
+    running.tell(ChatsListed{listed, filter});
     return listed;
   });
 }
@@ -199,6 +199,18 @@ Result<Chat> ChatService::restore(ChatId id, const ChatCall& call) {
     SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
     running.tell(ChatChanged{chat});
     return chat;
+  });
+}
+
+Result<void> ChatService::delete_now(ChatId id, const ChatCall& call) {
+  return run<void>(ChatTask::remove_chat, {}, call, [&](Running&) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+    SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
+    // One wrong id must not cost a chat.
+    if (!chat.removed_ms)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "Only a chat that was deleted before can be deleted for good."};
+    return store_->delete_now(id);
   });
 }
 

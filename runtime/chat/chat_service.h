@@ -87,12 +87,16 @@ class ChatService {
   Result<CpuMove> use_cpu(ChatHandle chat, const Sampling& sampling, const ChatCall& call = {});
 
   // --- the library
-  Result<std::vector<Chat>> chats(const ChatCall& call = {});  // those that have messages
+  // Those that have messages.
+  Result<std::vector<Chat>> chats(const ChatCall& call = {},
+                                  ChatFilter filter = ChatFilter::present);
   Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
   // And closes it.
   //   errors  CHAT_OPEN: it answers
   Result<Chat> remove(ChatId chat, const ChatCall& call = {});
   Result<Chat> restore(ChatId chat, const ChatCall& call = {});
+  // Of a removed chat: its messages and its saved cache, for good.
+  Result<void> delete_now(ChatId chat, const ChatCall& call = {});
 
   // --- open chats
   Result<ChatHandle> begin(ChatStart start, ChatHandle instead_of = {}, const ChatCall& call = {});

@@ -207,10 +207,10 @@ Result<ReadReport> ChatService::attach(ChatHandle handle, const Document& docume
 Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& document,
                                               Running& running) {
   using Parts = std::vector<DocumentIds>;
-  SATCHEL_TRY_ASSIGN(const Parts parts,
-                     commit<Parts>(chat, document.title, running, [&](Session& session) {
-                       return session.add_document(document.title, document.text);
-                     }));
+  SATCHEL_TRY_ASSIGN(
+      const Parts parts, commit<Parts>(chat, document.title, running, [&](Session& session) {
+        return session.add_document(document.title, document.text, running.call.stop);
+      }));
   chat.unanswered = {};
   // The whole stands for its parts.
   running.tell(document_of(parts.front().document, document.title, document.text));

@@ -20,12 +20,20 @@ Result<std::size_t> count_tokens(const Tokenizer& tokenizer, std::string_view te
   return tokens.size();
 }
 
+Result<void> go_on_unless(const std::stop_token& stop, std::size_t n_bytes_done) {
+  if (n_bytes_done >= kKeptBytes && stop.stop_requested())
+    return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+  return {};
+}
+
 // About how many tokens lie before each byte of a text, from those of its stretches.
 class TokenCurve {
  public:
-  static Result<TokenCurve> measure(std::string_view text, const Tokenizer& tokenizer) {
+  static Result<TokenCurve> measure(std::string_view text, const Tokenizer& tokenizer,
+                                    const std::stop_token& stop) {
     TokenCurve curve;
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+      SATCHEL_TRY(go_on_unless(stop, begin));
       end = std::min(text.size(), begin + kStretchBytes);
       while (end < text.size() && !is_border(text, end, Border::character)) ++end;
       SATCHEL_TRY_ASSIGN(const std::size_t n,
@@ -113,17 +121,19 @@ class DocumentCutter {
 }  // namespace
 
 Result<std::vector<DocumentPart>> split_document(std::string_view text, const Tokenizer& tokenizer,
-                                                 std::size_t n_tokens_max) {
+                                                 std::size_t n_tokens_max,
+                                                 const std::stop_token& stop) {
   SATCHEL_ASSERT(n_tokens_max >= kPartTokensLeast);
   std::vector<DocumentPart> parts;
   if (text.empty()) return parts;
-  SATCHEL_TRY_ASSIGN(const TokenCurve curve, TokenCurve::measure(text, tokenizer));
+  SATCHEL_TRY_ASSIGN(const TokenCurve curve, TokenCurve::measure(text, tokenizer, stop));
   if (curve.total() <= static_cast<double>(kOverestimateMax * n_tokens_max)) {
     SATCHEL_TRY_ASSIGN(const std::size_t n, count_tokens(tokenizer, text));
     if (n <= n_tokens_max) return std::vector<DocumentPart>{{text, n}};
   }
   const DocumentCutter cutter(text, tokenizer, n_tokens_max, curve);
   for (std::size_t begin = 0; begin < text.size();) {
+    SATCHEL_TRY(go_on_unless(stop, begin));
     SATCHEL_TRY_ASSIGN(const DocumentPart part, cutter.part_from(begin));
     parts.push_back(part);
     begin += part.text.size();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -26,9 +27,14 @@ struct DocumentPart {
 // What is never cut is at most four tokens, behind a space of at most three.
 constexpr std::size_t kPartTokensLeast = 8;
 
+// A stop counts behind so many bytes only, which take a second at most: a shorter document that was
+// given before its reader closed the window is kept. Chosen.
+constexpr std::size_t kKeptBytes = 512u << 10;
+
 //   needs   n_tokens_max at least kPartTokensLeast
-//   errors  those of Tokenizer::encode
+//   errors  those of Tokenizer::encode; STOPPED
 Result<std::vector<DocumentPart>> split_document(std::string_view text, const Tokenizer& tokenizer,
-                                                 std::size_t n_tokens_max);
+                                                 std::size_t n_tokens_max,
+                                                 const std::stop_token& stop = {});
 
 }  // namespace satchel::runtime

@@ -268,12 +268,14 @@ Result<std::vector<bool>> GgufFile::get_bool_array(std::string_view key) const {
   return out;
 }
 
-Result<std::string> GgufFile::model_fingerprint() const {
+Result<std::string> GgufFile::model_fingerprint(const std::stop_token& stop) const {
   SATCHEL_TRY(check_unchanged());
   XXH3_state_t state;
   (void)XXH3_128bits_reset(&state);  // fails for null only, as update does
   for (const std::span<const std::byte> part : parts_)
     for (std::size_t at = 0; at < part.size(); at += kReadAtOnce) {
+      if (stop.stop_requested())
+        return Error{ErrorKind::cancelled, "STOPPED", "Stopped. The model is not loaded."};
       const auto piece = part.subspan(at, std::min(kReadAtOnce, part.size() - at));
       (void)XXH3_128bits_update(&state, piece.data(), piece.size());
       let_go(piece);  // else the whole file would count beside what is made of it

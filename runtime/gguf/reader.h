@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,8 +88,8 @@ class GgufFile {
 
   // Identifies the model of a saved cache: xxh3-128 over the whole file, or over its shards in
   // order, as 32 hexadecimal digits. Reads every byte (94 MB: about 10 ms from memory), so call it
-  // once. It detects other and damaged files, not forged ones.
-  Result<std::string> model_fingerprint() const;
+  // once. It detects other and damaged files, not forged ones. A stop is STOPPED.
+  Result<std::string> model_fingerprint(const std::stop_token& stop = {}) const;
 
   // Fails with MODEL_CHANGED if a file was written since opening, with MODEL_READ if one could not
   // be read. Call before what was read from weights is used or saved.

@@ -130,8 +130,6 @@ class Model {
   }
   // Of the arena, by the prefill that is under way, as PromptPass has it; 0: none is.
   std::size_t needed_bytes() const { return needed_bytes_; }
-  // NaN and infinities that the backend's quantisers mended since the model was loaded.
-  const kernels::NumericWarnings& warnings() const { return warnings_; }
 
  private:
   // Tokens on their way through the layers.
@@ -179,7 +177,6 @@ class Model {
   std::vector<kernels::Sequence> sequences_;
   std::vector<kernels::StateSequence> carried_;
   std::size_t needed_bytes_ = 0;
-  kernels::NumericWarnings warnings_;
 };
 
 }  // namespace satchel::runtime

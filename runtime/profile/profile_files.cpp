@@ -1,7 +1,10 @@
 #include "runtime/profile/profile_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <system_error>
 
@@ -57,24 +60,43 @@ Result<std::string> read_profile(const fs::path& path, const ProfileKind& kind) 
                    " MiB. " + std::string(kind.remedy)};
 }
 
+// These return errno's number, or 0. What is new is its owner's only.
+int make_folder(const fs::path& folder) {
+  std::error_code ignored;
+  if (folder.empty() || fs::exists(folder, ignored)) return 0;
+  if (const int failed = make_folder(folder.parent_path()); failed != 0) return failed;
+  return ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+// On disk when this returns: renamed before, a power cut might leave an empty file.
+int write_synced(const fs::path& path, std::string_view bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return errno;
+  int failed = 0;
+  while (failed == 0 && !bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), bytes.size());
+    if (n >= 0)
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    else if (errno != EINTR)
+      failed = errno;
+  }
+  if (failed == 0 && ::fsync(file) != 0) failed = errno;
+  if (::close(file) != 0 && failed == 0) failed = errno;
+  return failed;
+}
+
 Result<void> write_profile(const fs::path& path, std::string_view bytes, const ProfileKind& kind) {
   // A name of its own: two programs may find the same at the same time.
   const fs::path written = path.string() + "." + std::to_string(::getpid()) + ".new";
-  std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  const bool whole = [&] {
-    std::ofstream file(written, std::ios::binary | std::ios::trunc);
-    file << bytes;
-    file.close();
-    return !error && file.good();
-  }();
-  if (whole) fs::rename(written, path, error);
-  if (whole && !error) return {};
+  int failed = make_folder(path.parent_path());
+  if (failed == 0) failed = write_synced(written, bytes);
+  if (failed == 0 && ::rename(written.c_str(), path.c_str()) != 0) failed = errno;
+  if (failed == 0) return {};
   std::error_code ignored;
   fs::remove(written, ignored);
   return Error{ErrorKind::storage, std::string(kind.code),
-               "The " + std::string(kind.noun) + " \"" + path.string() + "\" cannot be written" +
-                   (error ? ": " + error.message() : std::string()) + "."};
+               "The " + std::string(kind.noun) + " \"" + path.string() +
+                   "\" cannot be written: " + std::generic_category().message(failed) + "."};
 }
 
 Error of_another_model(std::string_view called, const ProfileKind& kind) {

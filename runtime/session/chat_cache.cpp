@@ -7,6 +7,13 @@
 #include "kernels/base/assert.h"
 
 namespace satchel::runtime {
+namespace {
+
+// Raised where a text comes to have other K and V than before, by a change of the graph or of RoPE:
+// caches that were saved before are then prefilled again. Other tokens are told by comparison.
+constexpr std::uint16_t kNumericsVersion = 1;
+
+}  // namespace
 
 ChatCache::ChatCache(EngineState& engine, const SessionOptions& options,
                      std::unique_ptr<kvcache::Cache> cache)
@@ -37,7 +44,10 @@ void ChatCache::open_snapshot() {
 }
 
 kvcache::SnapshotIdentity ChatCache::identity(std::span<const std::int32_t> tokens) const {
-  return {.model = engine_.fingerprint, .recipe = recipe_.hash(), .tokens = tokens};
+  return {.model = engine_.fingerprint,
+          .recipe = recipe_.hash(),
+          .tokens = tokens,
+          .numerics = kNumericsVersion};
 }
 
 Result<kvcache::SaveReport> ChatCache::save(kvcache::Snapshot& snapshot,

@@ -402,7 +402,8 @@ Result<void> Past::free_answer_context() {
 }
 
 // A document that does not fit beside what is seen is read in parts, each by itself.
-Result<std::vector<std::string_view>> Past::parts_of(std::string_view document) const {
+Result<std::vector<std::string_view>> Past::parts_of(std::string_view document,
+                                                     const std::stop_token& stop) const {
   std::vector<std::string_view> out;
   const Tokenizer& tokenizer = *parts_.engine.tokenizer;
   const std::size_t n_context = parts_.engine.model->config().context;
@@ -413,9 +414,9 @@ Result<std::vector<std::string_view>> Past::parts_of(std::string_view document) 
   const std::size_t n_beside = n_left() - std::min(n_left(), kPartFrame + answer_room());
   if (goes_on() && n_most >= kPartTokensLeast) {
     SATCHEL_TRY_ASSIGN(std::vector<DocumentPart> parts,
-                       split_document(document, tokenizer, std::max(n_most, n_beside)));
+                       split_document(document, tokenizer, std::max(n_most, n_beside), stop));
     if (parts.size() > 1) {
-      SATCHEL_TRY_ASSIGN(parts, split_document(document, tokenizer, n_most));
+      SATCHEL_TRY_ASSIGN(parts, split_document(document, tokenizer, n_most, stop));
     }
     for (const DocumentPart& part : parts) out.push_back(part.text);
   }

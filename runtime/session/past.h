@@ -74,7 +74,8 @@ class Past {
   // The same while an answer is made.
   Result<void> free_answer_context();
   // The parts in which a document is to be read; one: as a whole.
-  Result<std::vector<std::string_view>> parts_of(std::string_view document) const;
+  Result<std::vector<std::string_view>> parts_of(std::string_view document,
+                                                 const std::stop_token& stop) const;
   // Brings the episodes into reach that an answer to the question needs, as many as fit behind it.
   Result<void> choose(std::span<const TokenId> question, const RepeatScript& script,
                       const std::stop_token& stop);

@@ -51,13 +51,14 @@ Result<std::vector<MessageId>> Session::add_messages(std::span<const MessageText
 }
 
 Result<std::vector<DocumentIds>> Session::add_document(std::string_view title,
-                                                       std::string_view text) {
+                                                       std::string_view text,
+                                                       const std::stop_token& stop) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  SATCHEL_TRY_ASSIGN(const std::vector<std::string_view> parts, state_->past.parts_of(text));
+  SATCHEL_TRY_ASSIGN(const std::vector<std::string_view> parts, state_->past.parts_of(text, stop));
   std::vector<Transcript::Document> documents;
   for (const std::string_view part : parts)
     documents.push_back({part_title({title, documents.size() + 1, parts.size()}), part});
-  return state_->transcript.add_documents(documents, state_->past.beyond());
+  return state_->transcript.add_documents(documents, state_->past.beyond(), stop);
 }
 
 Result<AllAsked> Session::ask_all(std::string_view question, std::stop_token stop,

@@ -207,8 +207,9 @@ class Session {
   Result<std::vector<MessageId>> add_messages(std::span<const MessageText> messages);
   // A document as a user message of its own with the answer kNoted, both in one commit. Where the
   // chat goes on beyond the context and the document does not fit what is left of it: in parts,
-  // each a message, all in one commit.
-  Result<std::vector<DocumentIds>> add_document(std::string_view title, std::string_view text);
+  // each a message, all in one commit. A stop while a long one is cut leaves nothing of it.
+  Result<std::vector<DocumentIds>> add_document(std::string_view title, std::string_view text,
+                                                const std::stop_token& stop = {});
   // For a question about all of a chat that is longer than the context: asks it of each part by
   // itself, then commits in one what they said, as a document kPartNotesTitle with the answer
   // kNoted, and the question; generate() answers. Until then the journal is as it was, also after

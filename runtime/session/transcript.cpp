@@ -5,6 +5,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/base/size_text.h"
+#include "runtime/episodes/document_parts.h"
 
 namespace satchel::runtime {
 namespace {
@@ -135,9 +136,14 @@ Result<std::vector<StoredMessage>> Transcript::draft_document(
 }
 
 Result<std::vector<DocumentIds>> Transcript::add_documents(std::span<const Document> documents,
-                                                           BeyondContext beyond) {
+                                                           BeyondContext beyond,
+                                                           const std::stop_token& stop) {
   std::vector<StoredMessage> messages;
+  std::size_t n_bytes = 0;
   for (const Document& document : documents) {
+    if (n_bytes >= kKeptBytes && stop.stop_requested())
+      return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+    n_bytes += document.text.size();
     SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> turn, draft_document(document, messages));
     // Each is read by itself where they do not fit together.
     if (beyond == BeyondContext::episodes) SATCHEL_TRY(check_fits(turn, beyond));

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,8 @@ class Transcript {
   };
   // Each with kNoted.
   Result<std::vector<DocumentIds>> add_documents(std::span<const Document> documents,
-                                                 BeyondContext beyond);
+                                                 BeyondContext beyond,
+                                                 const std::stop_token& stop = {});
   // A document and a question about it.
   struct Asked {
     DocumentIds document;

@@ -120,9 +120,16 @@ Result<void> make_private_file(const fs::path& path) {
 Result<void> sync_file(const fs::path& path) {
   const File file(path, O_RDONLY | O_CLOEXEC);
   const File folder(path.parent_path(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-  if (file.get() < 0 || folder.get() < 0 || ::fsync(file.get()) != 0 || ::fsync(folder.get()) != 0)
+  if (file.get() < 0 || folder.get() < 0 || ::fsync(file.get()) != 0)
+    return system_error(path, errno);
+  if (::fsync(folder.get()) != 0 && errno != EINVAL)  // some file systems sync no folders
     return system_error(path, errno);
   return {};
+}
+
+Result<void> rename_file(const fs::path& path, const fs::path& name) {
+  if (::rename(path.c_str(), name.c_str()) != 0) return system_error(name, errno);
+  return sync_file(name);
 }
 
 bool is_empty_or_missing(const fs::path& file) {

@@ -117,6 +117,10 @@ Result<void> KvStore::State::connect() {
   const Access access =
       options.mode == OpenMode::read_write ? Access::read_write : Access::read_only;
   auto opened = open_and_check(options, access);
+  // As the library does where SQLite finds no place for its side files, and there is no log.
+  if (!opened.ok() && access == Access::read_only &&
+      is_empty_or_missing(options.path.string() + "-wal"))
+    opened = open_and_check(options, Access::read_only_media);
   // The file could be opened to write a moment ago: that SQLite must not is said by its bytes.
   if (!opened.ok() && access == Access::read_write && opened.error().code == "READ_ONLY")
     return discarded("The saved caches are damaged.");

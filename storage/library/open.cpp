@@ -183,18 +183,27 @@ Result<void> Library::State::connect() {
   return reading;
 }
 
-// What this call began and could not finish holds nothing, and goes: an empty file that stayed
-// would be taken for a library that lost its bytes.
 Result<void> Library::State::open_for_writing() {
   std::error_code error;
-  const bool is_new = !fs::exists(options.path, error) && !error;
+  if (fs::symlink_status(options.path, error).type() == fs::file_type::not_found)
+    SATCHEL_TRY(begin_library());
   SATCHEL_TRY(make_private_file(options.path));
-  const auto connected = connect_for_writing();
-  if (connected.ok() || !is_new) return connected;
-  connection.reset();
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
-    fs::remove(options.path.string() + suffix, error);
-  return connected;
+  return connect_for_writing();
+}
+
+// A new library comes to its place when its schema is on disk: an empty file there, as a full disk
+// or a kill would leave it, would be taken for a library that lost its bytes.
+Result<void> Library::State::begin_library() const {
+  const fs::path begun = options.path.string() + "-new";
+  std::error_code error;
+  for (const char* suffix : {"", "-journal"}) fs::remove(begun.string() + suffix, error);
+  SATCHEL_TRY(make_private_file(begun));
+  {
+    SATCHEL_TRY_ASSIGN(Connection made, Connection::open({begun, Access::read_write,
+                                                          Content::library, options.vfs}));
+    SATCHEL_TRY(migrate(made, library_migrations()));
+  }
+  return rename_file(begun, options.path);
 }
 
 Result<void> Library::State::connect_for_writing() {

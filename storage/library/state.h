@@ -46,6 +46,7 @@ struct Library::State {
 
  private:
   Result<void> open_for_writing();
+  Result<void> begin_library() const;
   Result<void> connect_for_writing();
   Result<void> connect_for_reading();
   Result<void> reconnect();

@@ -39,5 +39,22 @@ TEST(LostFiles, a_command_that_fails_leaves_no_empty_chat) {
   EXPECT_TRUE(run(home, {"chats", "--json"}).json()["chats"].empty());
 }
 
+TEST(LostFiles, a_chat_at_a_terminal_outlasts_a_full_disk) {
+  const Folder home;
+  Terminal terminal(home, "c");
+  terminal.read_until("> ");
+  terminal.fill_disk(true);
+  terminal.type("Three bells.");
+  terminal.read_until("try again.");
+  terminal.fill_disk(false);
+  terminal.type("Four bells.");
+  terminal.type("/quit");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 0);
+  const auto rows = run(home, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_GE(rows.size(), 2u);
+  EXPECT_EQ(rows[rows.size() - 2]["text"], "Four bells.");
+}
+
 }  // namespace
 }  // namespace satchel::test

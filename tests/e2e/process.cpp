@@ -6,6 +6,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +186,13 @@ std::string Terminal::read_until(const std::string& text) {
   read_while(pid_, fd_, text_,
              [&] { return text.empty() || text_.find(text) == std::string::npos; });
   return text_;
+}
+
+void Terminal::fill_disk(bool is_full) {
+  rlimit limit{};
+  prlimit(pid_, RLIMIT_FSIZE, nullptr, &limit);
+  limit.rlim_cur = is_full ? 0 : limit.rlim_max;
+  prlimit(pid_, RLIMIT_FSIZE, &limit, nullptr);
 }
 
 int Terminal::wait() {

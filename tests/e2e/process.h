@@ -70,6 +70,8 @@ class Terminal {
   void type(const std::string& line);
   // All that came so far; an empty text is never met: until the end.
   std::string read_until(const std::string& text);
+  // From now on the process finds the disk full, or no longer.
+  void fill_disk(bool is_full);
   int wait();
 
  private:

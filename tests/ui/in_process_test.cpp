@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "life.h"
@@ -340,6 +341,31 @@ TEST_F(InProcessTest, rename_delete_and_undo_reach_the_library) {
   EXPECT_EQ(life.state.chat().id, 0);
   life.state.restoreDeleted();
   ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; }));
+}
+
+TEST_F(InProcessTest, a_deleted_chat_is_listed_until_it_is_deleted_for_good) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.send(u"Hello"_s)) << life.error();
+  const ChatKey key = life.state.chat().id;
+  std::optional<QList<ChatEntry>> listed;
+  QObject::connect(&life.state, &AppState::deletedListed, &life.state,
+                   [&](const QList<ChatEntry>& chats) { listed = chats; });
+  const auto list = [&] {
+    listed.reset();
+    life.state.listDeleted();
+    return life.wait([&] { return listed.has_value(); }) ? listed->size() : -1;
+  };
+  EXPECT_EQ(list(), 0);
+  life.state.deleteNow(key);  // before it is deleted
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !life.errors.isEmpty(); }, kWaitMs));
+  EXPECT_EQ(life.errors.takeFirst()[0].toString(), u"PARAM"_s);
+  EXPECT_EQ(life.state.chats()->rowCount(), 1);
+  life.state.deleteChat(key);
+  ASSERT_EQ(list(), 1);
+  EXPECT_EQ(listed->front().id, key);
+  life.state.deleteNow(key);
+  EXPECT_EQ(list(), 0);
 }
 
 }  // namespace

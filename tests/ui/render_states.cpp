@@ -16,7 +16,7 @@
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/memory/memory_panel.h"
-#include "ui/widgets/parts_popup.h"
+#include "ui/widgets/popup.h"
 #include "ui/widgets/theme.h"
 
 namespace {
@@ -291,6 +291,14 @@ void showDeleted(Scene& scene) {
   scene.state.deleteChat(2);
 }
 
+void showDeletedChats(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  for (const ChatKey chat : {2, 3, 5}) scene.state.deleteChat(chat);
+  scene.state.forgetDeleted();
+  Scene::settle();
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+}
+
 // Full, at the end of the context.
 void showContextEnd(Scene& scene) {
   openSample(scene, u"full"_s);
@@ -493,6 +501,7 @@ const State kStates[] = {
     {"39-go-on-failed", showGoOnFailed, 1280, 980},
     {"40-reading-narrow", showReadingAsked, 760, 640, false, false},
     {"41-unopened", showUnopened},
+    {"42-deleted-chats", showDeletedChats, 1100, 640},
 };
 
 }  // namespace
@@ -522,7 +531,7 @@ int main(int argc, char** argv) {
     for (QDialog* dialog : scene.window->findChildren<QDialog*>())
       if (dialog->isVisible()) shown = dialog;
     QPixmap picture = shown->grab();
-    if (auto* popup = scene.window->findChild<PartsPopup*>())
+    if (auto* popup = scene.window->findChild<Popup*>())
       popup->render(&picture, scene.window->mapFromGlobal(popup->pos()));
     if (!picture.save(file)) {
       std::fprintf(stderr, "cannot write %s\n", qPrintable(file));

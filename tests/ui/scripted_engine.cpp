@@ -151,6 +151,15 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
   tell(runtime::ChatChanged{rowOf(entry)});
 }
 
+void ScriptedEngine::listDeleted() {
+  runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
+  for (const auto& [key, chat] : m_deleted) {
+    listed.chats.push_back(rowOf(chat.entry));
+    listed.chats.back().removed_ms = listed.chats.back().used_ms;
+  }
+  tell(listed);
+}
+
 void ScriptedEngine::send(const QString& text) {
   makeWay();
   if (!begins(ChatTask::send)) return;

@@ -53,6 +53,8 @@ class ScriptedEngine final : public EngineClient {
   void renameChat(ChatKey chat, const QString& title) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
+  void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
+  void listDeleted() override;
   void send(const QString& text) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;

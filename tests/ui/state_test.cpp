@@ -198,6 +198,30 @@ TEST_F(AppStateTest, a_deleted_chat_can_be_brought_back) {
   EXPECT_EQ(state.chat().id, open) << "bringing a chat back must not open it";
 }
 
+TEST_F(AppStateTest, deleted_chats_are_listed_brought_back_or_deleted_for_good) {
+  const QDateTime now = QDateTime::currentDateTime();
+  const ChatKey older = engine.addChat(u"older"_s, now.addDays(-3), {});
+  const ChatKey newer = engine.addChat(u"newer"_s, now.addDays(-1), {});
+  engine.addChat(u"kept"_s, now, {});
+  openModel();
+  QStringList titles;
+  QObject::connect(&state, &AppState::deletedListed, &state, [&](const QList<ChatEntry>& chats) {
+    titles.clear();
+    for (const ChatEntry& chat : chats) titles.append(chat.title);
+  });
+  state.deleteChat(older);
+  state.deleteChat(newer);
+  state.listDeleted();
+  EXPECT_EQ(titles, QStringList({u"newer"_s, u"older"_s}));
+  state.restoreChat(older);
+  EXPECT_EQ(state.deleted().id, newer) << "that one can still be brought back by one click";
+  state.deleteNow(newer);
+  EXPECT_EQ(state.deleted().id, 0);
+  state.listDeleted();
+  EXPECT_EQ(titles, QStringList());
+  EXPECT_EQ(state.chats()->rowCount(), 2);
+}
+
 TEST_F(AppStateTest, deleting_the_open_chat_begins_a_new_one) {
   openModel();
   state.send(u"hello"_s);

@@ -3,6 +3,8 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QListWidget>
+#include <QPointer>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
@@ -12,9 +14,11 @@
 
 #include "scenes.h"
 #include "ui/widgets/banner.h"
+#include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/conversation/document_style.h"
+#include "ui/widgets/deleted_chats_popup.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/memory/preset_table.h"
 
@@ -158,6 +162,33 @@ TEST_F(WindowTest, control_n_begins_a_chat_with_the_chosen_settings) {
   scene.state.memory()->setPresetIndex(2);
   QTest::keyClick(scene.window.get(), Qt::Key_N, Qt::ControlModifier);
   EXPECT_EQ(scene.engine.settings().preset, u"compact"_s);
+}
+
+TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_two) {
+  const QDateTime now = QDateTime::currentDateTime();
+  for (const ChatKey chat : {scene.engine.addChat(u"first"_s, now, {}),
+                             scene.engine.addChat(u"second"_s, now.addDays(-1), {})})
+    scene.state.deleteChat(chat);
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+  const QPointer<DeletedChatsPopup> popup = scene.window->findChild<DeletedChatsPopup*>();
+  ASSERT_NE(popup, nullptr);
+  ASSERT_EQ(popup->list()->count(), 2);
+  popup->deleteButton()->click();
+  EXPECT_EQ(popup->deleteButton()->text(), u"Delete for good?"_s);
+  popup->list()->setCurrentRow(1);
+  EXPECT_EQ(popup->deleteButton()->text(), u"Delete now"_s) << "another chat is another question";
+  popup->restoreButton()->click();
+  EXPECT_EQ(scene.state.chats()->rowCount(), 1);
+  popup->deleteButton()->click();
+  EXPECT_EQ(popup->list()->count(), 1);
+  popup->deleteButton()->click();
+  Scene::settle();
+  EXPECT_TRUE(popup == nullptr || !popup->isVisible()) << "there is nothing left to choose";
+  QSignalSpy listed(&scene.state, &AppState::deletedListed);
+  scene.state.listDeleted();
+  EXPECT_TRUE(listed.at(0).at(0).value<QList<ChatEntry>>().isEmpty());
+  EXPECT_EQ(scene.state.chats()->data(scene.state.chats()->index(0), Qt::DisplayRole).toString(),
+            u"second"_s);
 }
 
 TEST_F(WindowTest, both_sides_fold_by_key) {

@@ -138,8 +138,21 @@ void AppState::deleteChat(ChatKey chat) {
 
 void AppState::restoreDeleted() {
   if (m_deleted.id == 0) return;
-  m_engine->restoreChat(m_deleted.id);
-  forgetDeleted();
+  restoreChat(m_deleted.id);
+}
+
+void AppState::listDeleted() {
+  m_engine->listDeleted();
+}
+
+void AppState::restoreChat(ChatKey chat) {
+  m_engine->restoreChat(chat);
+  if (chat == m_deleted.id) forgetDeleted();
+}
+
+void AppState::deleteNow(ChatKey chat) {
+  m_engine->deleteNow(chat);
+  if (chat == m_deleted.id) forgetDeleted();
 }
 
 void AppState::forgetDeleted() {

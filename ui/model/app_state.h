@@ -72,6 +72,10 @@ class AppState : public QObject {
   void deleteChat(ChatKey chat);
   void restoreDeleted();
   void forgetDeleted();
+  // Of those deleted before: deletedListed(), one is brought back, one goes for good.
+  void listDeleted();
+  void restoreChat(ChatKey chat);
+  void deleteNow(ChatKey chat);
   void send(const QString& text);
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
@@ -106,6 +110,7 @@ class AppState : public QObject {
   void progressChanged();
   void resumeChanged();
   void deletedChanged();
+  void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
   void questionChanged();
   void namedChanged();
   void partsListed(const satchel::runtime::OlderParts& parts);
@@ -141,6 +146,7 @@ class AppState : public QObject {
   void onChatOpened(const runtime::ChatOpened& opened);
   void onChatShown(const runtime::ChatShown& shown);
   void load(const std::vector<runtime::StoredMessage>& messages);
+  void onChatsListed(const runtime::ChatsListed& listed);
   void onChatRemoved(const ChatEntry& chat);
   void onResumed(const runtime::ResumeReport& report);
   void onAdded(const runtime::StoredMessage& added);

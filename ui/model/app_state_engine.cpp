@@ -1,4 +1,6 @@
 // What the engine says, led into the models.
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "ui/model/app_state.h"
@@ -61,11 +63,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
             m_memory.setModel({});
             m_waiting.clear();
           },
-          [this](const runtime::ChatsListed& listed) {
-            QList<ChatEntry> chats;
-            for (const runtime::Chat& chat : listed.chats) chats.append(entryOf(chat));
-            m_chats.load(std::move(chats));
-          },
+          [this](const runtime::ChatsListed& listed) { onChatsListed(listed); },
           [this](const runtime::ChatOpened& opened) { onChatOpened(opened); },
           [this](const runtime::ChatShown& shown) { onChatShown(shown); },
           [this](const runtime::ChatEntered& entered) {
@@ -131,6 +129,17 @@ void AppState::seeMemory(const runtime::ChatEvent& event) {
           [this](const runtime::MemoryChanged& changed) { onApplied(changed); },
           [](const auto&) {}},
       event);
+}
+
+void AppState::onChatsListed(const runtime::ChatsListed& listed) {
+  QList<ChatEntry> chats;
+  for (const runtime::Chat& chat : listed.chats) {
+    chats.append(entryOf(chat));
+    if (chat.removed_ms) chats.back().changed = QDateTime::fromMSecsSinceEpoch(*chat.removed_ms);
+  }
+  if (listed.filter == runtime::ChatFilter::present) return m_chats.load(std::move(chats));
+  std::ranges::sort(chats, std::greater(), &ChatEntry::changed);
+  Q_EMIT deletedListed(chats, m_clock->wall_ms());
 }
 
 void AppState::onChatRemoved(const ChatEntry& chat) {

@@ -32,9 +32,11 @@ class EngineClient : public QObject {
   virtual void newChat(const ChatSettings& settings) = 0;
   virtual void openChat(ChatKey chat) = 0;
   virtual void renameChat(ChatKey chat, const QString& title) = 0;
-  // Takes the chat out of the list; restoreChat() brings it back.
+  // Takes the chat out of the list; restoreChat() brings it back, deleteNow() deletes it for good.
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;
+  virtual void deleteNow(ChatKey chat) = 0;
+  virtual void listDeleted() = 0;
   // To the open chat: commits the message, reads what is unread, answers. A document in parts that
   // is being read makes way for it, as for askAll() and listParts(): the rest is read while idle.
   virtual void send(const QString& text) = 0;

@@ -142,6 +142,16 @@ void InProcessEngine::restoreChat(ChatKey chat) {
           [this, chat](const Call& call) { (void)m_service->restore({chat}, call); });
 }
 
+void InProcessEngine::deleteNow(ChatKey chat) {
+  request(ChatTask::remove_chat,
+          [this, chat](const Call& call) { (void)m_service->delete_now({chat}, call); });
+}
+
+void InProcessEngine::listDeleted() {
+  request(ChatTask::list_chats,
+          [this](const Call& call) { (void)m_service->chats(call, runtime::ChatFilter::removed); });
+}
+
 void InProcessEngine::send(const QString& text) {
   m_service->make_way();
   request(ChatTask::send, [this, text](const Call& call) {

@@ -31,6 +31,8 @@ class InProcessEngine final : public EngineClient {
   void renameChat(ChatKey chat, const QString& title) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
+  void deleteNow(ChatKey chat) override;
+  void listDeleted() override;
   void send(const QString& text) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;

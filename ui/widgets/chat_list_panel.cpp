@@ -6,11 +6,13 @@
 #include <QListView>
 #include <QMenu>
 #include <QPainter>
+#include <QPushButton>
 #include <QVBoxLayout>
 
 #include "ui/model/app_state.h"
 #include "ui/model/format.h"
 #include "ui/widgets/banner.h"
+#include "ui/widgets/deleted_chats_popup.h"
 #include "ui/widgets/icon_button.h"
 
 namespace satchel::ui {
@@ -53,7 +55,8 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
       m_state(state),
       m_filter(new QLineEdit(this)),
       m_list(new QListView(this)),
-      m_undo(new Banner(this)) {
+      m_undo(new Banner(this)),
+      m_deleted(new QPushButton(tr("Deleted chats"), this)) {
   auto* name = new QLabel(QStringLiteral("Satchel"), this);
   name->setFont(scaledFont(font(), 1.2, QFont::DemiBold));
   auto* fresh = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), this);
@@ -82,9 +85,13 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   auto* field = new QHBoxLayout;
   field->setContentsMargins(kGap + 4, 0, kGap + 4, kGap);
   field->addWidget(m_filter);
-  auto* foot = new QHBoxLayout;
+  m_deleted->setObjectName(QStringLiteral("quiet"));
+  m_deleted->setFont(scaledFont(font(), 0.92));
+  m_deleted->setCursor(Qt::PointingHandCursor);
+  auto* foot = new QVBoxLayout;
   foot->setContentsMargins(kGap, 0, kGap, kGap);
   foot->addWidget(m_undo);
+  foot->addWidget(m_deleted, 0, Qt::AlignLeft);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(kGapSmall);
@@ -100,6 +107,8 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
   connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
   connect(state, &AppState::deletedChanged, this, &ChatListPanel::showDeleted);
+  connect(m_deleted, &QPushButton::clicked, state, &AppState::listDeleted);
+  connect(state, &AppState::deletedListed, this, &ChatListPanel::showDeletedChats);
   connect(m_undo, &Banner::actionChosen, state, &AppState::restoreDeleted);
   connect(m_undo, &Banner::closed, state, &AppState::forgetDeleted);
 }
@@ -140,6 +149,13 @@ void ChatListPanel::showDeleted() {
   m_undo->showNotice(tr("Chat deleted."));
   m_undo->setToolTip(tipText(chat.title));
   m_undo->setAction(tr("Undo"));
+}
+
+void ChatListPanel::showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs) {
+  auto* popup = new DeletedChatsPopup(chats, nowMs, this);
+  connect(popup, &DeletedChatsPopup::restoreAsked, m_state, &AppState::restoreChat);
+  connect(popup, &DeletedChatsPopup::deleteAsked, m_state, &AppState::deleteNow);
+  popup->showAt(m_deleted->mapToGlobal(QPoint(kGap, 0)));
 }
 
 // From the filter straight to the chats: Down goes there, Enter opens the first.

@@ -1,4 +1,5 @@
-// ChatListPanel: the left column: a new chat, a filter, the chats, and an offer to undo a deletion.
+// ChatListPanel: the left column: a new chat, a filter, the chats, an offer to undo a deletion, and
+// the way to those deleted earlier.
 #pragma once
 
 #include <QSortFilterProxyModel>
@@ -9,6 +10,7 @@
 
 class QLineEdit;
 class QListView;
+class QPushButton;
 
 namespace satchel::ui {
 
@@ -36,12 +38,14 @@ class ChatListPanel : public QWidget {
 
   void focusFilter();
   QListView* list() { return m_list; }
+  QPushButton* deletedButton() { return m_deleted; }
 
  private:
   ChatKey keyAt(const QModelIndex& index) const;
   void openAt(const QModelIndex& index);
   void showMenu(const QPoint& point);
   void showDeleted();
+  void showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs);
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   AppState* m_state;
@@ -49,6 +53,7 @@ class ChatListPanel : public QWidget {
   QLineEdit* m_filter;
   QListView* m_list;
   Banner* m_undo;
+  QPushButton* m_deleted;
 };
 
 }  // namespace satchel::ui

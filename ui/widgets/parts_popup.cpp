@@ -2,11 +2,9 @@
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
-#include <QLabel>
 #include <QListWidget>
 #include <QPainter>
 #include <QPushButton>
-#include <QScreen>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -85,26 +83,17 @@ class PartDelegate final : public QStyledItemDelegate {
 }  // namespace
 
 PartsPopup::PartsPopup(const PartsShown& shown, QWidget* parent)
-    : QFrame(parent, Qt::Popup),
+    : Popup(tr("Parts of the older chat"), partsNote(shown), parent),
       m_list(new QListWidget(this)),
       m_again(new QPushButton(tr("Ask again with these"), this)),
       m_next(new QPushButton(tr("Use for the next question"), this)),
       m_all(new QPushButton(tr("Ask all parts"), this)),
       m_canAskAgain(shown.canAsk && shown.canAskAgain) {
-  setObjectName(QStringLiteral("popup"));
-  setAttribute(Qt::WA_DeleteOnClose);
-  setAccessibleName(tr("Parts of the older chat"));
-  auto* title = new QLabel(tr("Parts of the older chat"), this);
-  title->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  auto* note = new QLabel(partsNote(shown), this);
-  note->setWordWrap(true);
-  note->setObjectName(QStringLiteral("muted"));
-  note->setFont(scaledFont(font(), 0.92));
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_list->setSelectionMode(QAbstractItemView::NoSelection);
   m_list->setItemDelegate(new PartDelegate(m_list));
-  m_list->setAccessibleName(title->text());
+  m_list->setAccessibleName(accessibleName());
   for (int i = 0; i < int(shown.parts.parts.size()); ++i) {
     const runtime::OlderPart& part = shown.parts.parts[std::size_t(i)];
     const QString words = textOf(part.beginning), tag = partTag(shown, i);
@@ -127,16 +116,10 @@ PartsPopup::PartsPopup(const PartsShown& shown, QWidget* parent)
   buttons->addStretch();
   buttons->addWidget(m_next);
   buttons->addWidget(m_again);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(kGap + 4, kGap + 4, kGap + 4, kGap + 4);
-  column->setSpacing(kGapSmall);
-  column->addWidget(title);
-  column->addWidget(note);
-  column->addSpacing(kGapSmall);
-  column->addWidget(m_list);
-  column->addSpacing(kGap);
-  column->addLayout(buttons);
-  const QMargins around = column->contentsMargins();
+  column()->addWidget(m_list);
+  column()->addSpacing(kGap);
+  column()->addLayout(buttons);
+  const QMargins around = column()->contentsMargins();
   setFixedWidth(
       std::max(kPopupWidth, buttons->sizeHint().width() + around.left() + around.right()));
   connect(m_list, &QListWidget::itemChanged, this, &PartsPopup::refresh);
@@ -158,15 +141,6 @@ PartsPopup::PartsPopup(const PartsShown& shown, QWidget* parent)
                                                    .arg(shown.question.simplified().left(120)));
   m_list->setFocus();
   refresh();
-}
-
-void PartsPopup::showAt(const QPoint& point) {
-  adjustSize();
-  const QRect place = screen()->availableGeometry();
-  const int above = point.y() - height() - kGap;
-  const int top = above >= place.top() ? above : point.y() + kGap;
-  move(std::clamp(point.x(), place.left(), std::max(place.left(), place.right() - width())), top);
-  show();
 }
 
 QList<int> PartsPopup::ticked() const {

@@ -3,24 +3,22 @@
 // is asked of all of them.
 #pragma once
 
-#include <QFrame>
 #include <QList>
 
 #include "ui/model/parts_text.h"
+#include "ui/widgets/popup.h"
 
 class QListWidget;
 class QPushButton;
 
 namespace satchel::ui {
 
-class PartsPopup : public QFrame {
+class PartsPopup : public Popup {
   Q_OBJECT
 
  public:
   PartsPopup(const PartsShown& shown, QWidget* parent);
 
-  // Above this point of the screen, or where there is room for it.
-  void showAt(const QPoint& point);
   QListWidget* list() { return m_list; }
   QPushButton* againButton() { return m_again; }
   QPushButton* nextButton() { return m_next; }

@@ -117,6 +117,9 @@ constexpr const char* kStyleSheet = R"(
     QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page
       { background: none; border: none; width: 0; height: 0; }
     QFrame#popup { background: @base; border: 1px solid @border; border-radius: 8px; }
+    QFrame#popup QListView { outline: none; }
+    QFrame#popup QListView::item { padding: 6px 8px; border-radius: 6px; }
+    QFrame#popup QListView::item:selected { background: @accentSoft; color: @text; }
     QTableView { background: transparent; color: @text; outline: none; }
     QTableView::item { padding: 0 10px; border-bottom: 1px solid @border; }
     QTableView::item:selected { background: @accentSoft; color: @text; }

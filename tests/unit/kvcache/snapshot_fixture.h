@@ -73,15 +73,19 @@ struct Saved {
 
   Result<SaveReport> save() { return save(token_ids(driver.cache().n_tokens())); }
   Result<SaveReport> save(const std::vector<std::int32_t>& ids) {
-    return snapshot.save({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
+    return snapshot.save(identity(ids));
   }
   Result<RestoreReport> restore(std::size_t n_tokens) { return restore(token_ids(n_tokens)); }
   Result<RestoreReport> restore(const std::vector<std::int32_t>& ids) {
-    return snapshot.restore({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
+    return snapshot.restore(identity(ids));
+  }
+  SnapshotIdentity identity(const std::vector<std::int32_t>& ids) const {
+    return {.model = model, .recipe = driver.recipe().hash(), .tokens = ids, .numerics = numerics};
   }
   CacheDriver driver;
   Snapshot snapshot;
   std::string model = "model-a";
+  std::uint16_t numerics = 1;
 };
 
 // A second cache that knows the same text and holds what the store gives it.

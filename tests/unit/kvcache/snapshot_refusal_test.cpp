@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kvcache/snapshot/manifest.h"
 #include "snapshot_fixture.h"
 
 namespace satchel::kvcache {
@@ -80,6 +81,11 @@ TEST_F(Refusal, of_another_layout_of_pages) {
   forge([](Manifest& manifest) { manifest.layouts[40] ^= std::byte{1}; });
   Saved cache(store_);
   expect(cache, 700, RestoreOutcome::other_format, "another page layout");
+}
+TEST_F(Refusal, of_what_another_version_of_the_graph_computed) {
+  Saved cache(store_);
+  cache.numerics = 2;
+  expect(cache, 700, RestoreOutcome::other_format, "another version of Satchel");
 }
 TEST_F(Refusal, of_another_chat) {
   Saved cache(store_);

@@ -79,6 +79,16 @@ std::string borders(std::string_view text) {
   return found;
 }
 
+TEST(DocumentParts, of_a_long_text_are_none_once_it_is_stopped) {
+  std::stop_source stop;
+  stop.request_stop();
+  const std::string text(kKeptBytes + 1000, 'a');
+  const auto parts = split_document(text, bytes(), 4096, stop.get_token());
+  ASSERT_FALSE(parts.ok());
+  EXPECT_EQ(parts.error().code, "STOPPED");
+  EXPECT_TRUE(split_document(text.substr(1000), bytes(), 4096, stop.get_token()).ok());
+}
+
 TEST(TextBorders, each_kind_is_recognised) {
   EXPECT_EQ(borders("ab cd"), "4344");
   EXPECT_EQ(borders("a. b"), "424");

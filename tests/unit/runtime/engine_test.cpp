@@ -48,6 +48,17 @@ TEST(Engine, says_what_it_opened) {
   EXPECT_THAT(records, HasSubstr("runtime model_loaded layers=6"));
 }
 
+TEST(Engine, is_not_opened_where_it_is_stopped_after_its_weights_are_loaded) {
+  std::stop_source stop;
+  EngineOptions options;
+  options.model = bundled_model();
+  options.stop = stop.get_token();
+  options.progress = [&](const Progress& now) {
+    if (now.done == now.total) stop.request_stop();
+  };
+  EXPECT_THAT(refusal(options), HasSubstr("[STOPPED]"));
+}
+
 TEST(Engine, refuses_what_it_cannot_open_in_one_line) {
   EngineOptions options;
   options.model = "/no/such/model.gguf";

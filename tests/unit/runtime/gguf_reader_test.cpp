@@ -207,6 +207,13 @@ TEST(GgufReader, the_fingerprint_changes_with_any_byte) {
   EXPECT_NE(*opened.file->model_fingerprint(), before);
 }
 
+TEST(GgufReader, a_fingerprint_that_is_stopped_is_none) {
+  const Opened opened(small_gguf());
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THAT(message_of(opened.file->model_fingerprint(stop.get_token())), HasSubstr("STOPPED"));
+}
+
 TEST(GgufReader, a_file_changed_while_open_is_noticed) {
   const TempFile temp("changed.gguf");
   ASSERT_TRUE(small_gguf().write(temp.path));

@@ -139,6 +139,16 @@ TEST_F(HeadBudgetFiles, are_kept_by_model_and_found_before_those_that_ship) {
       << "nothing half-written stays";
 }
 
+TEST_F(HeadBudgetFiles, and_folders_made_for_them_are_their_owners_only) {
+  const fs::path folder = folder_ / "new/below";
+  const HeadBudgets table = *find(shared_engine().fingerprint()).value;
+  ASSERT_TRUE(save_head_budgets(folder, table).ok());
+  for (const fs::path& made : {folder_ / "new", folder})
+    EXPECT_EQ(fs::status(made).permissions(), fs::perms::owner_all) << made;
+  const fs::path file = head_budgets_file(folder, table.model);
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(HeadBudgetFiles, of_another_model_or_damaged_are_passed_over_by_name) {
   const auto shipped = find(shared_engine().fingerprint());
   const auto damage = [&] {

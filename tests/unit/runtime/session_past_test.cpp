@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/episodes/document_parts.h"
 #include "runtime/session/turn.h"
 #include "support/failing_journal.h"
 #include "unit/runtime/chat_parts_fixture.h"
@@ -393,6 +394,20 @@ TEST_F(SessionPast, the_parts_of_a_document_are_stored_together_or_not_at_all) {
     EXPECT_EQ(session->messages().size(), stored().size());
     if (!failing.failed()) return;
   }
+}
+
+TEST_F(SessionPast, a_long_document_that_is_stopped_while_it_is_cut_leaves_nothing) {
+  const auto session = open_beyond("full");
+  std::stop_source stop;
+  stop.request_stop();
+  std::string book;
+  while (book.size() < 2 * kKeptBytes) book += long_document();
+  const auto added = session->add_document("book.txt", book, stop.get_token());
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code, "STOPPED");
+  EXPECT_TRUE(stored().empty());
+  EXPECT_TRUE(session->messages().empty());
+  EXPECT_TRUE(session->add_document("notes.txt", long_document(), stop.get_token()).ok());
 }
 
 TEST_F(SessionPast, a_message_longer_than_the_context_is_to_be_attached_as_a_document) {

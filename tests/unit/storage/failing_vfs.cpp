@@ -1,5 +1,7 @@
 #include "failing_vfs.h"
 
+#include <unistd.h>
+
 #include <climits>
 #include <stdexcept>
 #include <utility>
@@ -160,6 +162,7 @@ bool FailingVfs::fails_now() {
   const int call = calls_++;
   const int n_max = then_ == Then::once ? 1 : then_ == Then::thrice ? 3 : INT_MAX;
   const bool now = call >= fail_at_ && call - fail_at_ < n_max;
+  if (now && how_ == How::killed) ::_exit(kKilled);
   has_failed_ = has_failed_ || now;
   return now;
 }

@@ -11,8 +11,10 @@ namespace satchel::storage {
 
 class FailingVfs {
  public:
-  enum class How { io_error, full };
-  enum class Then { once, thrice, always };  // thrice: the next two, too
+  enum class How { io_error, full, killed };  // killed: the process ends there
+  enum class Then { once, thrice, always };   // thrice: the next two, too
+
+  static constexpr int kKilled = 77;  // the exit code then
 
   explicit FailingVfs(std::string name);
   ~FailingVfs();

@@ -1,6 +1,8 @@
 // A library.db that lost its bytes, or is gone, beside what its chats left: nothing that may be the
 // only copy is deleted or replaced, and what is said is true.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "failing_vfs.h"
 #include "fixtures.h"
@@ -55,6 +57,10 @@ TEST(LostLibrary, a_missing_one_is_begun_anew_and_the_caches_wait_for_the_old_on
   EXPECT_EQ(must(store->kv()->record(key_of({1}), 0)), bytes_of(10, 0));
 }
 
+bool exists_empty(const fs::path& file) {
+  return fs::exists(file) && fs::file_size(file) == 0;
+}
+
 TEST(LostLibrary, a_new_one_that_the_disk_refused_leaves_no_empty_file) {
   FailingVfs vfs("failing");
   int n = 0;
@@ -67,8 +73,35 @@ TEST(LostLibrary, a_new_one_that_the_disk_refused_leaves_no_empty_file) {
     const bool is_open = try_store(folder, {.vfs = vfs.name()}).ok();
     has_failed = vfs.has_failed();
     vfs.stop_failing();
-    EXPECT_TRUE(is_open || !fs::exists(folder / "data/library.db"));
+    EXPECT_TRUE(is_open || !exists_empty(folder / "data/library.db"));
     EXPECT_TRUE(must(open_store(folder)->library().chats()).empty());
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_GT(n, 5);
+}
+
+TEST(LostLibrary, a_new_one_whose_making_was_killed_is_made_by_the_next_start) {
+  FailingVfs vfs("killing");
+  int n = 0;
+  for (bool was_killed = true; was_killed; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const TempFolder folder(Place::memory);
+    make_chat(folder);
+    fs::rename(folder / "data/library.db", folder / "data/found again");
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      vfs.fail_at(n, FailingVfs::How::killed, FailingVfs::Then::once);
+      ::_exit(try_store(folder, {.vfs = vfs.name()}).ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    was_killed = WEXITSTATUS(status) == FailingVfs::kKilled;
+    EXPECT_TRUE(was_killed || WEXITSTATUS(status) == 0);
+    EXPECT_FALSE(exists_empty(folder / "data/library.db"));
+    EXPECT_TRUE(must(open_store(folder)->library().chats()).empty());
+    EXPECT_FALSE(fs::exists(folder / "data/library.db-new"));
     ASSERT_LT(n, 1000);
   }
   EXPECT_GT(n, 5);

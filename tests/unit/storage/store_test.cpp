@@ -1,4 +1,5 @@
 // The folders: who may write, who may read, and what others may see.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -167,30 +168,46 @@ TEST(FolderLock, is_of_the_file_that_has_the_name) {
   EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
 }
 
-TEST(Store, on_a_read_only_disk_chats_are_read_and_nothing_is_written) {
+// As network file systems have them, and /proc: there the file is a link to one that can be.
+TEST(SyncFile, a_folder_that_cannot_be_synced_is_no_failure) {
+  const TempFolder folder;
+  write_file(folder / "a", "text");
+  const int file = ::open((folder / "a").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(sync_file("/proc/self/fd/" + std::to_string(file)).ok());
+  (void)::close(file);
+  EXPECT_FALSE(sync_file(folder / "none").ok());
+}
+
+TEST(Store, on_a_read_only_disk_chats_and_caches_are_read_and_nothing_is_written) {
   const TempFolder folder;
   ChatId chat;
   {
     const auto store = open_store(folder);
     chat = must(store->library().create_chat(named("a")));
     say(store->library(), chat, "hello");
+    must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
+  }
+  const auto names = {"data/library.db", "data/library.lock", "cache/kvcache.db", "data", "cache"};
+  for (const char* name : names) {
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    }
+    fs::permissions(folder / name, fs::perms(fs::is_directory(folder / name) ? 0500 : 0400));
   }
   if (::geteuid() == 0) {
-    for (const char* name : {"", "data", "data/library.db", "data/library.lock", "cache"})
-      ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    ASSERT_EQ(::chown((folder / "").c_str(), 65534, 65534), 0);
   }
-  fs::permissions(folder / "data", fs::perms(0500));
-  fs::permissions(folder / "data/library.db", fs::perms(0400));
-  fs::permissions(folder / "data/library.lock", fs::perms(0400));
   const auto as_reader = [&] {
     const auto store = open_store(folder);
     const auto& reason = store->library().report().read_only;
     return reason && reason->code == "READ_ONLY" &&
            texts(store->library(), chat) == std::vector<std::string>{"hello"} &&
-           code_of(store->library().append(chat, {})) == "READ_ONLY";
+           code_of(store->library().append(chat, {})) == "READ_ONLY" && store->kv() != nullptr &&
+           must(store->kv()->record(key_of(chat), 0)) == bytes_of(10, 0);
   };
   EXPECT_EQ(in_child(as_reader, true), 0);
-  fs::permissions(folder / "data", fs::perms(0700));
+  for (const char* name : {"data", "cache"}) fs::permissions(folder / name, fs::perms(0700));
 }
 
 TEST(Store, without_a_place_for_caches_chats_work) {
