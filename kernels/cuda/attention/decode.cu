@@ -250,8 +250,8 @@ __global__ void __launch_bounds__(kAttendThreads, (kHasPacked ? kPackedBlocksAtO
   const unsigned begin = item.first_unit(split);
   unsigned n = item.first_unit(split + 1) - begin, packed_kind = 0;
   if constexpr (kHasPacked) {
-    bool has_others;
-    packed_kind = attend_packed(block, begin, n, outputs, has_others);
+    bool has_others = true;  // a single unit is a run
+    if (split >= item.n_single) packed_kind = attend_packed(block, begin, n, outputs, has_others);
     if (!has_others) n = 0;
   }
   for (unsigned first = 0; first < n; first += kUnitsAtOnce) {
