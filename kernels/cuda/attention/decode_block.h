@@ -37,7 +37,6 @@ struct Unit {
   // Of pages that a warp can take (packed_pages.h):
   unsigned packed_kind;               // 0: it cannot
   const std::uint32_t* sorted_quads;  // LanePlan's
-  unsigned page_bytes;
   bool is_all_seen;  // every row sees every token, none of which has a count
 };
 
@@ -124,7 +123,6 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
     out.shift = page.shift;
     out.packed_kind = page.shift == 0 ? of_lane.packed_kind : 0;
     out.sorted_quads = of_lane.sorted_quads;
-    out.page_bytes = plan.bytes;
     first_position = page.first_position;
     last_position = page.last_position;
     if (page.n_tokens == 0) return false;
