@@ -168,9 +168,9 @@ __device__ __forceinline__ void set_packed_queries(const DecodeBlock<kSets, kDim
 }
 
 // The units of a split: those that warps take alone, a page each. All are of one Unit::packed_kind,
-// that of the first such page, seen or not. Nothing is prefetched: whole pages asked for ahead, into
-// the second-level cache, took an H200 a tenth longer. Returns that kind, 0 if there is none; has_others: the block must take the
-// rest. Ends behind a barrier.
+// that of the first such page, seen or not. Returns that kind, 0 if there is none; has_others: the
+// block must take the rest. Ends behind a barrier. Nothing is prefetched: whole pages asked for
+// ahead, into the second-level cache, took an H200 a tenth longer.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ unsigned attend_packed(const DecodeBlock<kSets, kDim>& block,
                                                   unsigned begin, unsigned n,
