@@ -41,6 +41,18 @@ Result<void> use_hadamard(kernels::OperandShape& k) {
   return {};
 }
 
+// Whether the recipe packs values and leaves keys as they are, for models whose keys bear no
+// rounding: then text that waits for its codec keeps them too.
+bool keeps_keys(const Pipeline& pipeline, const TokenShape& token) {
+  if (pipeline.codecs().empty() || token.is_latent) return false;
+  const CodecPair& first = pipeline.codecs().front();
+  const auto is_exact = [&](const Codec& codec, Codec::Operand operand) {
+    return codec.operand(operand, token.head_dim, kernels::kPageTokens).form ==
+           kernels::OperandShape::Form::exact16;
+  };
+  return is_exact(*first.k, Codec::Operand::k) && !is_exact(*first.v, Codec::Operand::v);
+}
+
 Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
                                       const TokenShape& token, std::size_t capacity,
                                       bool has_bases) {
@@ -48,7 +60,8 @@ Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tie
   kernels::PageShape shape{
       .head_dim = head_dim, .capacity = capacity, .is_latent = token.is_latent};
   if (tier == kTierEight) {
-    shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
+    if (!keeps_keys(pipeline, token))
+      shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
     shape.v = eight_bits(head_dim);
   } else if (tier >= kTierRecipe) {
     const CodecPair& codec = pipeline.codecs()[tier - kTierRecipe];

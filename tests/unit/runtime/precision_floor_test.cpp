@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "kvcache/layout/tier_layouts.h"
 #include "runtime/chat/memory_settings.h"
@@ -37,15 +38,17 @@ TEST(PrecisionFloor, raises_presets_and_leaves_other_recipes) {
   EXPECT_EQ(suited(third, "gpt-oss")->keep(), 0.3);
 }
 
-// The recipe's tiers, those under memory pressure included. Text that still waits for its codec
-// may pass through kTierEight where memory is short.
+// The recipe's tiers, those under memory pressure included, and what text passes through that waits
+// for its codec where memory is short; Full has no codec to wait for.
 TEST(PrecisionFloor, keeps_every_key_of_a_lane_exact_where_it_says_16_bits) {
   for (const char* name : {"full", "balanced", "compact", "extreme"}) {
     const kvcache::Recipe recipe = suited(resolve_recipe(name).value(), "gpt-oss").value();
     const kvcache::CacheShape shape{.layers = {{.n_heads = 1, .n_kv_heads = 1, .head_dim = 64}}};
     const auto layouts = kvcache::TierLayouts::make(shape, recipe.pipeline());
     ASSERT_TRUE(layouts.ok());
-    for (std::size_t tier = kvcache::kTierRecipe; tier < layouts->n_tiers(); ++tier)
+    const bool packs = std::string_view(name) != "full";
+    for (std::size_t tier = packs ? kvcache::kTierEight : kvcache::kTierRecipe;
+         tier < layouts->n_tiers(); ++tier)
       EXPECT_TRUE(layouts->of(static_cast<std::uint8_t>(tier), {.head_dim = 64}, 128).k.is_exact())
           << name << ", tier " << tier;
   }
