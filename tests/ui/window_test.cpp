@@ -164,6 +164,29 @@ TEST_F(WindowTest, control_n_begins_a_chat_with_the_chosen_settings) {
   EXPECT_EQ(scene.engine.settings().preset, u"compact"_s);
 }
 
+// Longer than the two clicks of a double-click are apart.
+void waitAsForAnotherClick() {
+  QTest::qWait(QApplication::doubleClickInterval() + 20);
+}
+
+TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
+  scene.state.deleteChat(scene.engine.addChat(u"first"_s, QDateTime::currentDateTime(), {}));
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+  auto* popup = scene.window->findChild<DeletedChatsPopup*>();
+  ASSERT_NE(popup, nullptr);
+  QSignalSpy deleted(popup, &DeletedChatsPopup::deleteAsked);
+  QTest::mouseClick(popup->deleteButton(), Qt::LeftButton);
+  QTest::mouseDClick(popup->deleteButton(), Qt::LeftButton);
+  EXPECT_EQ(deleted.count(), 0);
+  EXPECT_EQ(popup->list()->count(), 1);
+  EXPECT_EQ(popup->deleteButton()->text(), u"Delete for good?"_s);
+  waitAsForAnotherClick();
+  QTest::mouseClick(popup->deleteButton(), Qt::LeftButton);
+  EXPECT_EQ(deleted.count(), 1);
+  EXPECT_FALSE(popup->deleteButton()->isEnabled());
+  EXPECT_FALSE(popup->restoreButton()->isEnabled());
+}
+
 TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_two) {
   const QDateTime now = QDateTime::currentDateTime();
   for (const ChatKey chat : {scene.engine.addChat(u"first"_s, now, {}),
@@ -181,6 +204,7 @@ TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_t
   EXPECT_EQ(scene.state.chats()->rowCount(), 1);
   popup->deleteButton()->click();
   EXPECT_EQ(popup->list()->count(), 1);
+  waitAsForAnotherClick();
   popup->deleteButton()->click();
   Scene::settle();
   EXPECT_TRUE(popup == nullptr || !popup->isVisible()) << "there is nothing left to choose";
