@@ -187,6 +187,30 @@ TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
   EXPECT_FALSE(popup->restoreButton()->isEnabled());
 }
 
+TEST_F(WindowTest, deleted_chats_that_come_late_are_asked_for_and_shown_once) {
+  auto* panel = scene.window->findChild<ChatListPanel*>();
+  const auto n_popups = [panel] { return panel->findChildren<DeletedChatsPopup*>().size(); };
+  scene.engine.script.isDeletedListLate = true;
+  for (int i = 0; i < 3; ++i) panel->deletedButton()->click();
+  EXPECT_EQ(scene.engine.deletedAsked(), 1);
+  EXPECT_FALSE(panel->deletedButton()->isEnabled());
+  const runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
+  for (int i = 0; i < 3; ++i) scene.engine.tell(listed);
+  ASSERT_EQ(n_popups(), 1);
+  EXPECT_TRUE(panel->deletedButton()->isEnabled());
+  panel->findChild<DeletedChatsPopup*>()->close();
+  Scene::settle();
+  ASSERT_EQ(n_popups(), 0);
+
+  panel->deletedButton()->click();
+  scene.engine.tell(runtime::Failed{ChatTask::list_chats, {ErrorKind::storage, "STORAGE", ""}});
+  EXPECT_TRUE(panel->deletedButton()->isEnabled());
+  panel->deletedButton()->click();
+  panel->hide();
+  scene.engine.tell(listed);
+  EXPECT_EQ(n_popups(), 0) << "the panel was folded meanwhile";
+}
+
 TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_two) {
   const QDateTime now = QDateTime::currentDateTime();
   for (const ChatKey chat : {scene.engine.addChat(u"first"_s, now, {}),

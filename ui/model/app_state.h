@@ -111,6 +111,7 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void listingFailed();  // of chats, deleted ones or not
   void questionChanged();
   void namedChanged();
   void partsListed(const satchel::runtime::OlderParts& parts);

@@ -291,6 +291,9 @@ void AppState::endFailed(ChatTask task) {
     case ChatTask::go_on:
       finishWork();
       break;
+    case ChatTask::list_chats:
+      Q_EMIT listingFailed();
+      break;
     case ChatTask::idle:
       m_hasIdleFailed = true;
       m_memory.endPacking();
