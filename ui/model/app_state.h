@@ -159,6 +159,7 @@ class AppState : public QObject {
   void onFailed(const runtime::Failed& failed);
   void endFailed(runtime::ChatTask task);
   void showFailed(const runtime::Failed& failed);
+  void showStopped(runtime::ChatTask task, const QString& notAttached);
   void onReclaimed(const QString& text);
   void ask(ContextQuestion question);
   void dropQuestion();
