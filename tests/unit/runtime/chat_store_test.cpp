@@ -10,6 +10,51 @@
 namespace satchel::runtime {
 namespace {
 
+// Refuses what changes it.
+class ReadOnlyRecords final : public kvcache::RecordStore {
+ public:
+  explicit ReadOnlyRecords(kvcache::RecordStore& inner) : inner_(inner) {}
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override {
+    return inner_.newest_manifest(key);
+  }
+  Result<std::vector<std::byte>> record(const kvcache::CacheKey& key,
+                                        kvcache::RecordId id) override {
+    return inner_.record(key, id);
+  }
+  Result<void> put_record(const kvcache::CacheKey&, kvcache::RecordId,
+                          std::span<const std::byte>) override {
+    return refused();
+  }
+  Result<void> commit(const kvcache::CacheKey&, const kvcache::SavedCommit&) override {
+    return refused();
+  }
+  Result<void> drop(const kvcache::CacheKey&) override { return refused(); }
+
+ private:
+  static Error refused() { return {ErrorKind::storage, "READ_ONLY", "Open to read."}; }
+  kvcache::RecordStore& inner_;
+};
+
+// `notice`: what it tells of itself; empty: nothing.
+class ReadOnlyStore final : public ChatStore {
+ public:
+  ReadOnlyStore(test::MemoryChats& chats, std::string notice)
+      : chats_(chats), records_(chats.records), notice_(std::move(notice)) {}
+  ChatLibrary& library() override { return chats_.library; }
+  kvcache::RecordStore* records() override { return &records_; }
+  std::vector<std::string> notices() const override {
+    return notice_.empty() ? std::vector<std::string>() : std::vector{notice_};
+  }
+  Result<void> delete_now(ChatId) override { return {}; }
+  Result<std::size_t> purge_expired() override { return std::size_t{0}; }
+
+ private:
+  test::MemoryChats& chats_;
+  ReadOnlyRecords records_;
+  std::string notice_;
+};
+
 class ChatStoreTest : public testing::Test {
  protected:
   ChatHandle begin() {
@@ -52,6 +97,28 @@ TEST_F(ChatStoreTest, a_chat_that_answers_does_not_go_for_good) {
   deletes.join();
   EXPECT_EQ(refused, "CHAT_OPEN");
   EXPECT_NE(service_->chat(chat), nullptr);
+}
+
+TEST_F(ChatStoreTest, a_chat_read_again_says_that_it_is_not_saved_only_where_the_store_did_not) {
+  const ChatHandle chat = begin();
+  value_of(service_->send(chat, "What is a brass bell?", Sampling::plain_greedy(8)));
+  const ChatId id = service_->chat(chat)->id();
+  service_.reset();
+  chats_->records.caches.clear();
+  for (const std::string notice : {"Open to read.", ""}) {
+    EngineOptions options;
+    options.backend = "cpu";
+    options.n_threads = 2;
+    ChatService service(std::make_unique<ReadOnlyStore>(*chats_, notice), std::move(options));
+    value_of(service.open_model(test::kBundledModel));
+    std::vector<ChatTask> failures;
+    const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+      if (const auto* failed = std::get_if<Failed>(&event)) failures.push_back(failed->task);
+    };
+    const OpenReport opened = value_of(service.open(id, {}, {{}, sink}));
+    EXPECT_GT(value_of(opened.resumed)->n_reread, 0u);
+    EXPECT_EQ(failures, notice.empty() ? std::vector{ChatTask::save} : std::vector<ChatTask>());
+  }
 }
 
 }  // namespace
