@@ -221,10 +221,14 @@ Result<void> Library::State::open_for_writing() {
 // or a kill would leave it, would be taken for a library that lost its bytes.
 Result<void> Library::State::begin_library() const {
   if (const auto left = log_left_by(options.path)) return lost_library(options.path, *left);
-  Result<void> made = make_library(begun_at(options.path), options.vfs);
-  if (made.ok()) made = rename_file(begun_at(options.path), options.path);
-  if (!made.ok()) delete_begun(options.path);
-  return made;
+  const fs::path begun = begun_at(options.path);
+  const Result<void> made = make_library(begun, options.vfs);
+  const Result<bool> named =
+      made.ok() ? rename_to_free(begun, options.path) : Result<bool>(made.error());
+  // Where somebody put a library there meanwhile, it is theirs that is opened.
+  if (!named.ok() || !named.value()) delete_begun(options.path);
+  if (!named.ok()) return named.error();
+  return {};
 }
 
 Result<void> Library::State::connect_for_writing() {
