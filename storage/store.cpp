@@ -99,20 +99,14 @@ Result<void> Store::State::open_library() {
   return {};
 }
 
-// A library that lost its bytes is damaged, not new. Its words may still lie in the write-ahead
-// log, which SQLite deletes beside an empty file; and where caches are saved, there were chats.
+// A library that lost its bytes is damaged, not new. Its words may still lie in a log, which SQLite
+// deletes beside an empty file; and where caches are saved, there were chats.
 Result<void> Store::State::check_not_emptied(const fs::path& library_file) const {
   if (!is_empty_or_missing(library_file)) return {};
-  const fs::path log_file = library_file.string() + "-wal",
-                 caches = options.cache_dir / "kvcache.db";
-  const bool has_log = !is_empty_or_missing(log_file);
-  if (!has_log && (is_new_library || is_empty_or_missing(caches))) return {};
-  return Error{ErrorKind::corrupt, "LIBRARY_DAMAGED",
-               "The library \"" + library_file.string() +
-                   (is_new_library ? "\" is missing, but \"" : "\" is empty, but \"") +
-                   (has_log ? log_file : caches).string() +
-                   "\" shows that chats were saved here. Nothing was changed. " +
-                   advice_for_damaged_library(library_file)};
+  if (const auto log_file = log_left_by(library_file)) return lost_library(library_file, *log_file);
+  const fs::path caches = options.cache_dir / "kvcache.db";
+  if (is_new_library || is_empty_or_missing(caches)) return {};
+  return lost_library(library_file, caches);
 }
 
 bool Store::State::can_write() const {

@@ -210,6 +210,10 @@ Result<void> ChatService::delete_now(ChatId id, const ChatCall& call) {
     if (!chat.removed_ms)
       return Error{ErrorKind::invalid, "PARAM",
                    "Only a chat that was deleted before can be deleted for good."};
+    const auto open = handle_of(id);
+    if (open && queue_.answers(*open)) return chat_is_open();
+    // Before: an open chat saves its cache once more.
+    if (open) close_now(*open);
     return store_->delete_now(id);
   });
 }

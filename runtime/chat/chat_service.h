@@ -95,7 +95,8 @@ class ChatService {
   //   errors  CHAT_OPEN: it answers
   Result<Chat> remove(ChatId chat, const ChatCall& call = {});
   Result<Chat> restore(ChatId chat, const ChatCall& call = {});
-  // Of a removed chat: its messages and its saved cache, for good.
+  // Of a removed chat: its messages and its saved cache, for good. And closes it.
+  //   errors  invalid, PARAM: it was not removed before; CHAT_OPEN: it answers
   Result<void> delete_now(ChatId chat, const ChatCall& call = {});
 
   // --- open chats
@@ -121,7 +122,8 @@ class ChatService {
   Result<GenerateReport> ask_all(ChatHandle chat, std::string_view question,
                                  const Sampling& sampling, const ChatCall& call = {});
   // Commits the document with its answer kNoted and reads it. One in parts makes way for send():
-  // what is not read then is read by idle(), or where a question needs it.
+  // what is not read then is read by idle(), or where a question needs it. Stopped before the
+  // commit, which can take seconds from kKeptBytes (document_parts.h) on, nothing of it is there.
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
 
   // --- what is there

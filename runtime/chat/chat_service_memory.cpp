@@ -23,6 +23,11 @@ ChatMemory memory_of(const Session& session) {
           .documents = session.parts_read()};
 }
 
+// A store that is open to read has told why. Each chat that is opened would say it again.
+bool was_told(const ChatStore& store, const Error& error) {
+  return error.code == "READ_ONLY" && !store.notices().empty();
+}
+
 }  // namespace
 
 void ChatService::tell_cache(const OpenChat& chat, const Running& running) {
@@ -34,10 +39,11 @@ void ChatService::tell_cache(const OpenChat& chat, const Running& running) {
 
 void ChatService::save_now(OpenChat& chat, Running& running) {
   if (!chat.is_saved()) return;
+  (void)store_->records();  // the store looks whether they can be written by now
   const Result<kvcache::SaveReport> saved = chat.session()->save();
   if (saved.ok()) {
     running.tell(*saved);
-  } else {
+  } else if (!was_told(*store_, saved.error())) {
     tell_error(running, ChatTask::save, saved.error());
   }
 }

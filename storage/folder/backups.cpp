@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "storage/folder/folder.h"
+
 namespace satchel::storage {
 namespace {
 namespace fs = std::filesystem;
@@ -34,6 +36,23 @@ std::string advice_for_damaged_library(const fs::path& library) {
   return "To repair it, first " + move_away + ". Then rename the backup \"" +
          backups.front().filename().string() + "\" to \"" + name +
          "\", or start with an empty library.";
+}
+
+std::optional<fs::path> log_left_by(const fs::path& library) {
+  for (const char* suffix : {"-wal", "-journal"}) {
+    fs::path log = library.string() + suffix;
+    if (!is_empty_or_missing(log)) return log;
+  }
+  return std::nullopt;
+}
+
+Error lost_library(const fs::path& library, const fs::path& sign) {
+  std::error_code unknown;
+  return {ErrorKind::corrupt, "LIBRARY_DAMAGED",
+          "The library \"" + library.string() +
+              (fs::exists(library, unknown) ? "\" is empty, but \"" : "\" is missing, but \"") +
+              sign.string() + "\" shows that chats were saved here. Nothing was changed. " +
+              advice_for_damaged_library(library)};
 }
 
 }  // namespace satchel::storage

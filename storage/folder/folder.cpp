@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -63,6 +64,15 @@ std::string holder_of(int descriptor) {
        ++i)
     digits += text[static_cast<std::size_t>(i)];
   return digits;
+}
+
+// The system's error number; 0: done. EEXIST: the name is taken.
+int rename_new(const fs::path& path, const fs::path& name) {
+  if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // A file system that cannot: a second name, then the first goes.
+  if (::link(path.c_str(), name.c_str()) != 0) return errno;
+  return ::unlink(path.c_str()) == 0 ? 0 : errno;
 }
 
 constexpr int kLockTriesMost = 10;
@@ -127,9 +137,12 @@ Result<void> sync_file(const fs::path& path) {
   return {};
 }
 
-Result<void> rename_file(const fs::path& path, const fs::path& name) {
-  if (::rename(path.c_str(), name.c_str()) != 0) return system_error(name, errno);
-  return sync_file(name);
+Result<bool> rename_to_free(const fs::path& path, const fs::path& name) {
+  const int failure = rename_new(path, name);
+  if (failure == EEXIST) return false;
+  if (failure != 0) return system_error(name, failure);
+  SATCHEL_TRY(sync_file(name));
+  return true;
 }
 
 bool is_empty_or_missing(const fs::path& file) {

@@ -27,8 +27,9 @@ Result<void> make_private_file(const std::filesystem::path& file);
 // Syncs the file and its directory entry to disk. Needs as above.
 Result<void> sync_file(const std::filesystem::path& file);
 
-// Gives the file another name in its folder, and syncs that to disk.
-Result<void> rename_file(const std::filesystem::path& file, const std::filesystem::path& name);
+// Gives the file a name in its folder that is free, and syncs that to disk. False: the name is
+// taken, and both files stay as they are.
+Result<bool> rename_to_free(const std::filesystem::path& file, const std::filesystem::path& name);
 
 // Whether the file is missing or empty.
 bool is_empty_or_missing(const std::filesystem::path& file);

@@ -75,6 +75,11 @@ Result<Connection> open_and_check(const KvOptions& options, Access access) {
   return opened;
 }
 
+// SQLite's words where it cannot make its side files.
+bool lacks_place(const Error& error) {
+  return error.code == "READ_ONLY" || error.code == "STORAGE";
+}
+
 // Where the caches of a library wait while another one uses the folder.
 constexpr std::string_view kAside = "kvcache-of-";
 fs::path aside(const fs::path& path, const std::string& library_id) {
@@ -118,9 +123,12 @@ Result<void> KvStore::State::connect() {
       options.mode == OpenMode::read_write ? Access::read_write : Access::read_only;
   auto opened = open_and_check(options, access);
   // As the library does where SQLite finds no place for its side files, and there is no log.
-  if (!opened.ok() && access == Access::read_only &&
-      is_empty_or_missing(options.path.string() + "-wal"))
-    opened = open_and_check(options, Access::read_only_media);
+  if (!opened.ok() && access == Access::read_only && lacks_place(opened.error()) &&
+      is_empty_or_missing(options.path.string() + "-wal")) {
+    // The first failure says more than that of the second try.
+    if (auto alone = open_and_check(options, Access::read_only_media); alone.ok())
+      opened = std::move(alone);
+  }
   // The file could be opened to write a moment ago: that SQLite must not is said by its bytes.
   if (!opened.ok() && access == Access::read_write && opened.error().code == "READ_ONLY")
     return discarded("The saved caches are damaged.");

@@ -29,11 +29,36 @@ Error opened_to_read() {
   return {ErrorKind::storage, "READ_ONLY", "The library is open read-only. Nothing was changed."};
 }
 
+Error went_missing(const fs::path& path) {
+  return {ErrorKind::storage, "STORAGE",
+          "\"" + path.string() +
+              "\" was moved or deleted while Satchel had it open. Nothing was saved. Put it back, "
+              "or start Satchel again."};
+}
+
 Error not_a_library(const fs::path& path) {
   return {ErrorKind::corrupt, "LIBRARY_DAMAGED",
           "\"" + path.string() +
               "\" is not a Satchel library, or is damaged. Nothing was changed. " +
               advice_for_damaged_library(path)};
+}
+
+// Where a new library is made.
+fs::path begun_at(const fs::path& path) {
+  return path.string() + "-new";
+}
+
+// What a full disk or a kill left of one.
+void delete_begun(const fs::path& path) {
+  std::error_code ignored;
+  for (const char* suffix : {"", "-journal"}) fs::remove(begun_at(path).string() + suffix, ignored);
+}
+
+Result<void> make_library(const fs::path& path, const std::string& vfs) {
+  SATCHEL_TRY(make_private_file(path));
+  SATCHEL_TRY_ASSIGN(Connection made,
+                     Connection::open({path, Access::read_write, Content::library, vfs}));
+  return migrate(made, library_migrations());
 }
 
 // The schema's version; 0: an empty file. An error if the file is someone else's.
@@ -184,6 +209,7 @@ Result<void> Library::State::connect() {
 }
 
 Result<void> Library::State::open_for_writing() {
+  delete_begun(options.path);
   std::error_code error;
   if (fs::symlink_status(options.path, error).type() == fs::file_type::not_found)
     SATCHEL_TRY(begin_library());
@@ -194,16 +220,15 @@ Result<void> Library::State::open_for_writing() {
 // A new library comes to its place when its schema is on disk: an empty file there, as a full disk
 // or a kill would leave it, would be taken for a library that lost its bytes.
 Result<void> Library::State::begin_library() const {
-  const fs::path begun = options.path.string() + "-new";
-  std::error_code error;
-  for (const char* suffix : {"", "-journal"}) fs::remove(begun.string() + suffix, error);
-  SATCHEL_TRY(make_private_file(begun));
-  {
-    SATCHEL_TRY_ASSIGN(Connection made, Connection::open({begun, Access::read_write,
-                                                          Content::library, options.vfs}));
-    SATCHEL_TRY(migrate(made, library_migrations()));
-  }
-  return rename_file(begun, options.path);
+  if (const auto left = log_left_by(options.path)) return lost_library(options.path, *left);
+  const fs::path begun = begun_at(options.path);
+  const Result<void> made = make_library(begun, options.vfs);
+  const Result<bool> named =
+      made.ok() ? rename_to_free(begun, options.path) : Result<bool>(made.error());
+  // Where somebody put a library there meanwhile, it is theirs that is opened.
+  if (!named.ok() || !named.value()) delete_begun(options.path);
+  if (!named.ok()) return named.error();
+  return {};
 }
 
 Result<void> Library::State::connect_for_writing() {
@@ -277,6 +302,9 @@ Result<Connection*> Library::State::writer() {
 // What hindered the opening may have passed: a disk has space again, another program has ended.
 Result<void> Library::State::try_writing_again() {
   if (options.mode == OpenMode::read_only || !may_pass(*report.read_only)) return *report.read_only;
+  // A library that was there is not begun anew: its words may come back.
+  std::error_code unknown;
+  if (!fs::exists(options.path, unknown)) return went_missing(options.path);
   connection.reset();
   const auto writing = open_for_writing();
   if (writing.ok()) {

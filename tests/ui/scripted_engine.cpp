@@ -152,6 +152,8 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
 }
 
 void ScriptedEngine::listDeleted() {
+  ++m_deletedAsked;
+  if (script.isDeletedListLate) return;
   runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
   for (const auto& [key, chat] : m_deleted) {
     listed.chats.push_back(rowOf(chat.entry));

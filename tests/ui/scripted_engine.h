@@ -38,7 +38,8 @@ class ScriptedEngine final : public EngineClient {
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
     QList<runtime::ChatMemory> packing;
-    QList<runtime::Failed> errors;  // the next requests of that kind fail, once each
+    bool isDeletedListLate = false;  // listDeleted() is not answered
+    QList<runtime::Failed> errors;   // the next requests of that kind fail, once each
   };
 
   using EngineClient::EngineClient;
@@ -82,6 +83,7 @@ class ScriptedEngine final : public EngineClient {
   void tellLedger();
 
   const ChatSettings& settings() const { return m_open.settings; }
+  int deletedAsked() const { return m_deletedAsked; }  // how often
   int stopsAsked() const { return m_stopsAsked; }
   const QList<ChatSettings>& previewsAsked() const { return m_previewsAsked; }  // of the open chat
   bool isIdlePaused() const { return m_isIdlePaused; }
@@ -126,6 +128,7 @@ class ScriptedEngine final : public EngineClient {
   std::vector<std::size_t> m_namedParts;
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
+  int m_deletedAsked = 0;
   QList<ChatSettings> m_previewsAsked;
 };
 

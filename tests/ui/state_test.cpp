@@ -102,6 +102,20 @@ TEST_F(AppStateTest, stopping_empties_the_queue_of_documents) {
   EXPECT_TRUE(state.canSend());
 }
 
+TEST_F(AppStateTest, a_document_stopped_before_it_was_attached_is_told) {
+  openModel();
+  QSignalSpy notices(&state, &AppState::noticeShown);
+  const runtime::Failed stopped{ChatTask::attach_document, {ErrorKind::cancelled, "STOPPED", ""}};
+  engine.script.errors.append(stopped);
+  state.attachDocument(u"plan.txt"_s, u"a plan"_s);
+  engine.playAll();
+  ASSERT_EQ(notices.count(), 1);
+  EXPECT_EQ(notices.at(0).at(0).toString(), u"\"plan.txt\" was stopped and not attached."_s);
+  EXPECT_EQ(state.phase(), AppState::Phase::Ready);
+  engine.tell(stopped);
+  EXPECT_EQ(notices.count(), 1) << "of another document";
+}
+
 TEST_F(AppStateTest, stopping_keeps_what_had_come) {
   openModel();
   state.send(u"hello"_s);

@@ -164,6 +164,53 @@ TEST_F(WindowTest, control_n_begins_a_chat_with_the_chosen_settings) {
   EXPECT_EQ(scene.engine.settings().preset, u"compact"_s);
 }
 
+// Longer than the two clicks of a double-click are apart.
+void waitAsForAnotherClick() {
+  QTest::qWait(QApplication::doubleClickInterval() + 20);
+}
+
+TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
+  scene.state.deleteChat(scene.engine.addChat(u"first"_s, QDateTime::currentDateTime(), {}));
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+  auto* popup = scene.window->findChild<DeletedChatsPopup*>();
+  ASSERT_NE(popup, nullptr);
+  QSignalSpy deleted(popup, &DeletedChatsPopup::deleteAsked);
+  QTest::mouseClick(popup->deleteButton(), Qt::LeftButton);
+  QTest::mouseDClick(popup->deleteButton(), Qt::LeftButton);
+  EXPECT_EQ(deleted.count(), 0);
+  EXPECT_EQ(popup->list()->count(), 1);
+  EXPECT_EQ(popup->deleteButton()->text(), u"Delete for good?"_s);
+  waitAsForAnotherClick();
+  QTest::mouseClick(popup->deleteButton(), Qt::LeftButton);
+  EXPECT_EQ(deleted.count(), 1);
+  EXPECT_FALSE(popup->deleteButton()->isEnabled());
+  EXPECT_FALSE(popup->restoreButton()->isEnabled());
+}
+
+TEST_F(WindowTest, deleted_chats_that_come_late_are_asked_for_and_shown_once) {
+  auto* panel = scene.window->findChild<ChatListPanel*>();
+  const auto n_popups = [panel] { return panel->findChildren<DeletedChatsPopup*>().size(); };
+  scene.engine.script.isDeletedListLate = true;
+  for (int i = 0; i < 3; ++i) panel->deletedButton()->click();
+  EXPECT_EQ(scene.engine.deletedAsked(), 1);
+  EXPECT_FALSE(panel->deletedButton()->isEnabled());
+  const runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
+  for (int i = 0; i < 3; ++i) scene.engine.tell(listed);
+  ASSERT_EQ(n_popups(), 1);
+  EXPECT_TRUE(panel->deletedButton()->isEnabled());
+  panel->findChild<DeletedChatsPopup*>()->close();
+  Scene::settle();
+  ASSERT_EQ(n_popups(), 0);
+
+  panel->deletedButton()->click();
+  scene.engine.tell(runtime::Failed{ChatTask::list_chats, {ErrorKind::storage, "STORAGE", ""}});
+  EXPECT_TRUE(panel->deletedButton()->isEnabled());
+  panel->deletedButton()->click();
+  panel->hide();
+  scene.engine.tell(listed);
+  EXPECT_EQ(n_popups(), 0) << "the panel was folded meanwhile";
+}
+
 TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_two) {
   const QDateTime now = QDateTime::currentDateTime();
   for (const ChatKey chat : {scene.engine.addChat(u"first"_s, now, {}),
@@ -181,6 +228,7 @@ TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_t
   EXPECT_EQ(scene.state.chats()->rowCount(), 1);
   popup->deleteButton()->click();
   EXPECT_EQ(popup->list()->count(), 1);
+  waitAsForAnotherClick();
   popup->deleteButton()->click();
   Scene::settle();
   EXPECT_TRUE(popup == nullptr || !popup->isVisible()) << "there is nothing left to choose";

@@ -111,6 +111,7 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void listingFailed();  // of chats, deleted ones or not
   void questionChanged();
   void namedChanged();
   void partsListed(const satchel::runtime::OlderParts& parts);
@@ -158,6 +159,7 @@ class AppState : public QObject {
   void onFailed(const runtime::Failed& failed);
   void endFailed(runtime::ChatTask task);
   void showFailed(const runtime::Failed& failed);
+  void showStopped(runtime::ChatTask task, const QString& notAttached);
   void onReclaimed(const QString& text);
   void ask(ContextQuestion question);
   void dropQuestion();

@@ -255,17 +255,22 @@ void AppState::onFailed(const runtime::Failed& failed) {
     m_memory.plan()->fail(error);  // the panel says it
     return;
   }
+  QString notAttached;  // the title of what was sent, but is not in the library
   if (isWaitedFor(failed.task)) {
     m_conversation.finishAnswer(runtime::MessageState::interrupted, {});
     if (failed.task == ChatTask::send && !m_sentText.isEmpty())
       Q_EMIT textRefused(std::exchange(m_sentText, {}));
     m_waiting.clear();
-    m_sentDocument = {};
+    notAttached = std::exchange(m_sentDocument, {}).first;
   }
   // What was asked for while the model was lost: why it was lost has been said.
   const bool isKnown = m_phase == Phase::NoModel && error.code == "NO_MODEL";
   endFailed(failed.task);
-  if (!isKnown) showFailed(failed);
+  if (error.kind == ErrorKind::cancelled) {
+    showStopped(failed.task, notAttached);
+  } else if (!isKnown) {
+    showFailed(failed);
+  }
   const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;
   if ((failed.cpu_would_help || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
   if (failed.task != ChatTask::go_on) return;
@@ -291,6 +296,9 @@ void AppState::endFailed(ChatTask task) {
     case ChatTask::go_on:
       finishWork();
       break;
+    case ChatTask::list_chats:
+      Q_EMIT listingFailed();
+      break;
     case ChatTask::idle:
       m_hasIdleFailed = true;
       m_memory.endPacking();
@@ -300,13 +308,17 @@ void AppState::endFailed(ChatTask task) {
   }
 }
 
+void AppState::showStopped(ChatTask task, const QString& notAttached) {
+  if (task != ChatTask::attach_document) return;
+  const QString text =
+      notAttached.isEmpty()
+          ? unreadNotice(m_memory.documents())
+          : withReclaimed(tr("\"%1\" was stopped and not attached.").arg(notAttached));
+  if (!text.isEmpty()) Q_EMIT noticeShown(text);
+}
+
 void AppState::showFailed(const runtime::Failed& failed) {
   const Error& error = failed.error;
-  if (error.kind == ErrorKind::cancelled) {
-    const QString unread = unreadNotice(m_memory.documents());
-    if (failed.task == ChatTask::attach_document && !unread.isEmpty()) Q_EMIT noticeShown(unread);
-    return;
-  }
   if (m_question.isAsked() && error.code == "CONTEXT_FULL") return;
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)

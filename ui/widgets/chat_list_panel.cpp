@@ -1,5 +1,6 @@
 #include "ui/widgets/chat_list_panel.h"
 
+#include <QApplication>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -8,6 +9,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "ui/model/app_state.h"
 #include "ui/model/format.h"
@@ -107,8 +109,9 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
   connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
   connect(state, &AppState::deletedChanged, this, &ChatListPanel::showDeleted);
-  connect(m_deleted, &QPushButton::clicked, state, &AppState::listDeleted);
+  connect(m_deleted, &QPushButton::clicked, this, &ChatListPanel::askDeletedChats);
   connect(state, &AppState::deletedListed, this, &ChatListPanel::showDeletedChats);
+  connect(state, &AppState::listingFailed, this, &ChatListPanel::endAskingDeleted);
   connect(m_undo, &Banner::actionChosen, state, &AppState::restoreDeleted);
   connect(m_undo, &Banner::closed, state, &AppState::forgetDeleted);
 }
@@ -151,7 +154,23 @@ void ChatListPanel::showDeleted() {
   m_undo->setAction(tr("Undo"));
 }
 
+// The list may have to wait for an answer: it is asked for once, and is not forced on who has gone
+// on to something else meanwhile.
+void ChatListPanel::askDeletedChats() {
+  if (std::exchange(m_isDeletedAsked, true)) return;
+  m_deleted->setEnabled(false);
+  m_state->listDeleted();
+}
+
+void ChatListPanel::endAskingDeleted() {
+  m_isDeletedAsked = false;
+  m_deleted->setEnabled(true);
+}
+
 void ChatListPanel::showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs) {
+  if (!m_isDeletedAsked) return;
+  endAskingDeleted();
+  if (!isVisible() || QApplication::activePopupWidget() != nullptr) return;
   auto* popup = new DeletedChatsPopup(chats, nowMs, this);
   connect(popup, &DeletedChatsPopup::restoreAsked, m_state, &AppState::restoreChat);
   connect(popup, &DeletedChatsPopup::deleteAsked, m_state, &AppState::deleteNow);

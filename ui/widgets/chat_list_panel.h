@@ -45,6 +45,8 @@ class ChatListPanel : public QWidget {
   void openAt(const QModelIndex& index);
   void showMenu(const QPoint& point);
   void showDeleted();
+  void askDeletedChats();
+  void endAskingDeleted();
   void showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs);
   bool eventFilter(QObject* watched, QEvent* event) override;
 
@@ -54,6 +56,7 @@ class ChatListPanel : public QWidget {
   QListView* m_list;
   Banner* m_undo;
   QPushButton* m_deleted;
+  bool m_isDeletedAsked = false;  // its list has not come yet
 };
 
 }  // namespace satchel::ui

@@ -1,5 +1,6 @@
 #include "ui/widgets/deleted_chats_popup.h"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QListWidget>
 #include <QPushButton>
@@ -54,25 +55,32 @@ DeletedChatsPopup::DeletedChatsPopup(const QList<ChatEntry>& chats, qint64 nowMs
     button->setVisible(!chats.isEmpty());
   }
   connect(m_list, &QListWidget::currentRowChanged, this, [this] { setSure(false); });
-  connect(m_restore, &QPushButton::clicked, this, [this] { Q_EMIT restoreAsked(takeCurrent()); });
-  connect(m_delete, &QPushButton::clicked, this, [this] {
-    if (!m_isSure) return setSure(true);
-    Q_EMIT deleteAsked(takeCurrent());
-  });
+  connect(m_restore, &QPushButton::clicked, this,
+          [this] { take(&DeletedChatsPopup::restoreAsked); });
+  connect(m_delete, &QPushButton::clicked, this, &DeletedChatsPopup::deleteIfSure);
   m_list->setCurrentRow(0);
   m_list->setFocus();
   setSure(false);
 }
 
-ChatKey DeletedChatsPopup::takeCurrent() {
+void DeletedChatsPopup::take(void (DeletedChatsPopup::*asked)(ChatKey)) {
   const std::unique_ptr<QListWidgetItem> item(m_list->takeItem(m_list->currentRow()));
-  if (m_list->count() == 0) close();
   setSure(false);
-  return item->data(Qt::UserRole).toLongLong();
+  if (item == nullptr) return;
+  if (m_list->count() == 0) close();
+  Q_EMIT(this->*asked)(item->data(Qt::UserRole).toLongLong());
+}
+
+void DeletedChatsPopup::deleteIfSure() {
+  if (!m_isSure) return setSure(true);
+  if (m_sureSince.hasExpired(QApplication::doubleClickInterval()))
+    take(&DeletedChatsPopup::deleteAsked);
 }
 
 void DeletedChatsPopup::setSure(bool isSure) {
   m_isSure = isSure;
+  if (isSure) m_sureSince.start();
+  for (QPushButton* button : {m_restore, m_delete}) button->setEnabled(m_list->currentRow() >= 0);
   m_delete->setText(isSure ? tr("Delete for good?") : tr("Delete now"));
 }
 

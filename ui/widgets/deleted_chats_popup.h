@@ -1,7 +1,8 @@
 // DeletedChatsPopup: the chats that were deleted and are still kept. One can be brought back, or
-// deleted for good, which is asked twice.
+// deleted for good, which is asked twice: a double-click does not answer.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QList>
 
 #include "ui/model/engine_types.h"
@@ -28,13 +29,16 @@ class DeletedChatsPopup : public Popup {
   void deleteAsked(satchel::ui::ChatKey chat);
 
  private:
-  ChatKey takeCurrent();  // off the list
+  // Takes the current row off the list and asks that of its chat.
+  void take(void (DeletedChatsPopup::*asked)(ChatKey));
+  void deleteIfSure();
   void setSure(bool isSure);
 
   QListWidget* m_list;
   QPushButton* m_restore;
   QPushButton* m_delete;
-  bool m_isSure = false;  // the next click deletes
+  bool m_isSure = false;      // the next click deletes
+  QElapsedTimer m_sureSince;  // a click too soon after belongs to the first
 };
 
 }  // namespace satchel::ui

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "failing_vfs.h"
 #include "fixtures.h"
 
 namespace satchel::storage {
@@ -343,6 +344,19 @@ TEST(KvStore, opened_to_read_it_changes_nothing) {
   EXPECT_EQ(code_of(reader->put_record(kChat, 1, bytes_of(1, 0))), "READ_ONLY");
   EXPECT_EQ(code_of(reader->commit(kChat, {.generation = 2, .live = {}})), "READ_ONLY");
   EXPECT_EQ(code_of(reader->drop(kChat)), "READ_ONLY");
+}
+
+// Only what a disk without a place for side files says is tried once more.
+TEST(KvStore, opened_to_read_a_damaged_file_is_not_tried_twice) {
+  const TempFolder folder;
+  FailingVfs vfs("counting");
+  write_file(folder / "kvcache.db", std::string(5000, 'x'));
+  const auto opened = KvStore::open({.path = folder / "kvcache.db",
+                                     .mode = OpenMode::read_only,
+                                     .library_id = "library",
+                                     .vfs = vfs.name()});
+  EXPECT_EQ(code_of(opened), "CACHE_DAMAGED");
+  EXPECT_EQ(vfs.n_opened(), 1);
 }
 
 }  // namespace

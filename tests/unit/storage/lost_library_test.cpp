@@ -61,6 +61,11 @@ bool exists_empty(const fs::path& file) {
   return fs::exists(file) && fs::file_size(file) == 0;
 }
 
+bool exists_begun(const TempFolder& folder) {
+  return fs::exists(folder / "data/library.db-new") ||
+         fs::exists(folder / "data/library.db-new-journal");
+}
+
 TEST(LostLibrary, a_new_one_that_the_disk_refused_leaves_no_empty_file) {
   FailingVfs vfs("failing");
   int n = 0;
@@ -74,6 +79,7 @@ TEST(LostLibrary, a_new_one_that_the_disk_refused_leaves_no_empty_file) {
     has_failed = vfs.has_failed();
     vfs.stop_failing();
     EXPECT_TRUE(is_open || !exists_empty(folder / "data/library.db"));
+    EXPECT_FALSE(exists_begun(folder));
     EXPECT_TRUE(must(open_store(folder)->library().chats()).empty());
     ASSERT_LT(n, 1000);
   }
@@ -101,7 +107,7 @@ TEST(LostLibrary, a_new_one_whose_making_was_killed_is_made_by_the_next_start) {
     EXPECT_TRUE(was_killed || WEXITSTATUS(status) == 0);
     EXPECT_FALSE(exists_empty(folder / "data/library.db"));
     EXPECT_TRUE(must(open_store(folder)->library().chats()).empty());
-    EXPECT_FALSE(fs::exists(folder / "data/library.db-new"));
+    EXPECT_FALSE(exists_begun(folder));
     ASSERT_LT(n, 1000);
   }
   EXPECT_GT(n, 5);
@@ -135,6 +141,64 @@ TEST(LostLibrary, a_write_ahead_log_without_its_library_is_not_deleted) {
     EXPECT_EQ(code_of(try_store(folder, {.mode = OpenMode::read_only})), "LIBRARY_DAMAGED");
     EXPECT_EQ(read_file(folder / "data/library.db-wal"), log);
   }
+}
+
+TEST(LostLibrary, a_rollback_journal_without_its_library_is_not_deleted) {
+  for (const bool is_empty : {true, false}) {
+    const TempFolder folder;
+    fs::create_directory(folder / "data");
+    if (is_empty) write_file(folder / "data/library.db", "");
+    write_file(folder / "data/library.db-journal", "words");
+    EXPECT_EQ(code_of(try_store(folder)), "LIBRARY_DAMAGED");
+    EXPECT_EQ(read_file(folder / "data/library.db-journal"), "words");
+    EXPECT_EQ(fs::exists(folder / "data/library.db"), is_empty);
+  }
+}
+
+TEST(LostLibrary, none_is_begun_beside_a_log_by_whoever_opens_it) {
+  const StandingClock clock;
+  for (const char* suffix : {"-wal", "-journal"}) {
+    const TempFolder folder;
+    const fs::path log = folder / (std::string("library.db") + suffix);
+    write_file(log, "words");
+    const auto opened = Library::open({.path = folder / "library.db", .clock = &clock});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, "LIBRARY_DAMAGED");
+    EXPECT_THAT(opened.error().message, HasSubstr(suffix));
+    EXPECT_EQ(read_file(log), "words");
+    EXPECT_FALSE(fs::exists(folder / "library.db"));
+  }
+}
+
+TEST(LostLibrary, none_is_begun_where_one_that_was_open_to_read_went_missing) {
+  const TempFolder folder;
+  make_chat(folder);
+  FailingVfs vfs("refusing");
+  std::unique_ptr<Store> store;
+  for (int n = 0; store == nullptr || !store->library().report().read_only; ++n) {
+    ASSERT_LT(n, 1000);
+    store.reset();
+    vfs.fail_at(n, FailingVfs::How::full, FailingVfs::Then::once);
+    store = open_store(folder, {.vfs = vfs.name()});
+    vfs.stop_failing();
+  }
+  fs::rename(folder / "data/library.db", folder / "data/moved");
+  const auto refused = store->library().create_chat(named("b"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("was moved or deleted"));
+  EXPECT_FALSE(fs::exists(folder / "data/library.db"));
+  EXPECT_EQ(texts(store->library(), {1}), std::vector<std::string>{"hello"});
+  fs::rename(folder / "data/moved", folder / "data/library.db");
+  must(store->library().create_chat(named("b")));
+}
+
+TEST(LostLibrary, what_was_begun_of_another_goes_when_it_is_opened) {
+  const TempFolder folder;
+  make_chat(folder);
+  for (const char* name : {"data/library.db-new", "data/library.db-new-journal"})
+    write_file(folder / name, "begun");
+  EXPECT_EQ(texts(open_store(folder)->library(), {1}), std::vector<std::string>{"hello"});
+  EXPECT_FALSE(exists_begun(folder));
 }
 
 TEST(LostLibrary, an_empty_file_that_never_held_a_chat_becomes_a_library) {

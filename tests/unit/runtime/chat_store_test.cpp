@@ -1,0 +1,125 @@
+// What the chat service does with a store that deletes, or that cannot be written. The bundled
+// model over a store in memory.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "runtime/limits/presets.h"
+#include "support/open_chat_service.h"
+
+namespace satchel::runtime {
+namespace {
+
+// Refuses what changes it.
+class ReadOnlyRecords final : public kvcache::RecordStore {
+ public:
+  explicit ReadOnlyRecords(kvcache::RecordStore& inner) : inner_(inner) {}
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override {
+    return inner_.newest_manifest(key);
+  }
+  Result<std::vector<std::byte>> record(const kvcache::CacheKey& key,
+                                        kvcache::RecordId id) override {
+    return inner_.record(key, id);
+  }
+  Result<void> put_record(const kvcache::CacheKey&, kvcache::RecordId,
+                          std::span<const std::byte>) override {
+    return refused();
+  }
+  Result<void> commit(const kvcache::CacheKey&, const kvcache::SavedCommit&) override {
+    return refused();
+  }
+  Result<void> drop(const kvcache::CacheKey&) override { return refused(); }
+
+ private:
+  static Error refused() { return {ErrorKind::storage, "READ_ONLY", "Open to read."}; }
+  kvcache::RecordStore& inner_;
+};
+
+// `notice`: what it tells of itself; empty: nothing.
+class ReadOnlyStore final : public ChatStore {
+ public:
+  ReadOnlyStore(test::MemoryChats& chats, std::string notice)
+      : chats_(chats), records_(chats.records), notice_(std::move(notice)) {}
+  ChatLibrary& library() override { return chats_.library; }
+  kvcache::RecordStore* records() override { return &records_; }
+  std::vector<std::string> notices() const override {
+    return notice_.empty() ? std::vector<std::string>() : std::vector{notice_};
+  }
+  Result<void> delete_now(ChatId) override { return {}; }
+  Result<std::size_t> purge_expired() override { return std::size_t{0}; }
+
+ private:
+  test::MemoryChats& chats_;
+  ReadOnlyRecords records_;
+  std::string notice_;
+};
+
+class ChatStoreTest : public testing::Test {
+ protected:
+  ChatHandle begin() {
+    return value_of(service_->begin({.memory = {value_of(resolve_recipe("full")), 0}}));
+  }
+  // As another program would that has the store, too.
+  void remove_elsewhere(ChatId chat) { ASSERT_TRUE(chats_->library.remove_chat(chat).ok()); }
+
+  std::shared_ptr<test::MemoryChats> chats_ = std::make_shared<test::MemoryChats>();
+  std::unique_ptr<ChatService> service_ = test::open_chat_service(chats_);
+};
+
+TEST_F(ChatStoreTest, a_chat_that_goes_for_good_while_it_is_open_is_closed) {
+  const ChatHandle chat = begin();
+  value_of(service_->send(chat, "What is a brass bell?", Sampling::plain_greedy(8)));
+  const ChatId id = service_->chat(chat)->id();
+  EXPECT_EQ(service_->delete_now(id).error().code, "PARAM") << "it was not removed";
+  ASSERT_NE(service_->chat(chat), nullptr);
+  remove_elsewhere(id);
+  ASSERT_TRUE(service_->delete_now(id).ok());
+  EXPECT_EQ(service_->chat(chat), nullptr);
+  EXPECT_FALSE(service_->save(chat).ok());
+  EXPECT_FALSE(value_of(chats_->records.newest_manifest(cache_key(id))).has_value());
+  EXPECT_EQ(service_->delete_now(id).error().code, "CHAT_NOT_FOUND");
+}
+
+TEST_F(ChatStoreTest, a_chat_that_answers_does_not_go_for_good) {
+  const ChatHandle chat = begin();
+  std::string refused;
+  std::thread deletes;
+  const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+    if (!std::holds_alternative<AnswerDelta>(event) || deletes.joinable()) return;
+    const ChatId id = service_->chat(chat)->id();
+    remove_elsewhere(id);
+    deletes = std::thread([&, id] { refused = service_->delete_now(id).error().code; });
+    while (service_->n_waiting() == 0) std::this_thread::yield();
+  };
+  (void)service_->send(chat, "What is a brass bell?", Sampling::plain_greedy(64), {{}, sink});
+  ASSERT_TRUE(deletes.joinable());
+  deletes.join();
+  EXPECT_EQ(refused, "CHAT_OPEN");
+  EXPECT_NE(service_->chat(chat), nullptr);
+}
+
+TEST_F(ChatStoreTest, a_chat_read_again_says_that_it_is_not_saved_only_where_the_store_did_not) {
+  const ChatHandle chat = begin();
+  value_of(service_->send(chat, "What is a brass bell?", Sampling::plain_greedy(8)));
+  const ChatId id = service_->chat(chat)->id();
+  service_.reset();
+  chats_->records.caches.clear();
+  for (const std::string notice : {"Open to read.", ""}) {
+    EngineOptions options;
+    options.backend = "cpu";
+    options.n_threads = 2;
+    ChatService service(std::make_unique<ReadOnlyStore>(*chats_, notice), std::move(options));
+    value_of(service.open_model(test::kBundledModel));
+    std::vector<ChatTask> failures;
+    const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+      if (const auto* failed = std::get_if<Failed>(&event)) failures.push_back(failed->task);
+    };
+    const OpenReport opened = value_of(service.open(id, {}, {{}, sink}));
+    EXPECT_GT(value_of(opened.resumed)->n_reread, 0u);
+    EXPECT_EQ(failures, notice.empty() ? std::vector{ChatTask::save} : std::vector<ChatTask>());
+  }
+}
+
+}  // namespace
+}  // namespace satchel::runtime
