@@ -68,8 +68,8 @@ void expect_lse(const std::vector<float>& got, const std::vector<float>& want, f
   }
 }
 
-// Decoding over full packed pages, which a card's warps take alone: queries and weights are integers
-// of 16 bits there (kernels/cuda/attention/packed_columns.h).
+// Decoding over full packed pages, which a card's warps take alone: queries and weights are
+// integers of 16 bits there (kernels/cuda/attention/packed_columns.h).
 bool has_packed_pages_of_card(const BackendRow& row, const std::vector<LaneView>& lanes) {
   return row.backend.starts_with("cuda") && std::ranges::any_of(lanes, [](const LaneView& lane) {
            return std::ranges::any_of(lane.pages, [](const PageView& page) {

@@ -30,8 +30,8 @@ bool has_packed(const CudaLaneTable& table, std::size_t lane) {
   });
 }
 
-// Cuts a lane into some n_most splits. Where warps take pages, they wait for no run, and all have as
-// many pages.
+// Cuts a lane into some n_most splits. Where warps take pages, they wait for no run, and all have
+// as many pages.
 void cut(AttendItem& item, unsigned n_runs, unsigned n_pages, std::size_t n_most, bool has_packed) {
   item.n_units = n_runs + n_pages;
   item.n_single = has_packed && 4 * n_runs <= n_most ? n_runs : 0;
@@ -128,8 +128,8 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
     has_shifts = has_shifts || table.has_shifts();
     n_rows_most = std::max(n_rows_most, sequence.n_tokens * call.n_group);
   }
-  // Results do not depend on the height of tiles: the call's rows and shared memory decide it. Where
-  // warps take pages alone they do so in every tile.
+  // Results do not depend on the height of tiles: the call's rows and shared memory decide it.
+  // Where warps take pages alone they do so in every tile.
   unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
   if (call.has_packed) n_sets = std::min(n_sets, kPackedSetsMost);
   const std::size_t shared_most = attend_shared_most(device_->shared_bytes_max());

@@ -1,5 +1,5 @@
 // Decode attention: see decode.h. Of a split, warps take packed pages first, one each. For the rest
-// K and V of a slice come through the block's shared memory while the other of the two is worked on.
+// K and V of a slice come through the block's shared memory while the other is worked on.
 #include <algorithm>
 #include <climits>
 
@@ -172,9 +172,10 @@ __device__ __forceinline__ void set_packed_queries(const DecodeBlock<kSets, kDim
 // block must take the rest. Ends behind a barrier. Nothing is prefetched: whole pages asked for
 // ahead, into the second-level cache, took an H200 a tenth longer.
 template <unsigned kSets, unsigned kDim>
-__device__ __forceinline__ unsigned attend_packed(const DecodeBlock<kSets, kDim>& block,
-                                                  unsigned begin, unsigned n,
-                                                  Outputs<kSets, kDim>& outputs, bool& has_others) {
+__device__ __forceinline__ unsigned take_packed_pages(const DecodeBlock<kSets, kDim>& block,
+                                                      unsigned begin, unsigned n,
+                                                      Outputs<kSets, kDim>& outputs,
+                                                      bool& has_others) {
   auto& memory = block.memory;
   auto& of_warps = *reinterpret_cast<PackedMemory<kSets, kDim>*>(block.key_part);
   PackedPages<kSets, kDim> pages(block, of_warps);
@@ -242,7 +243,8 @@ __global__ void __launch_bounds__(kAttendThreads, (kHasPacked ? kPackedBlocksAtO
   unsigned n = item.first_unit(split + 1) - begin, packed_kind = 0;
   if constexpr (kHasPacked) {
     bool has_others = true;  // a single unit is a run
-    if (split >= item.n_single) packed_kind = attend_packed(block, begin, n, outputs, has_others);
+    if (split >= item.n_single)
+      packed_kind = take_packed_pages(block, begin, n, outputs, has_others);
     if (!has_others) n = 0;
   }
   for (unsigned first = 0; first < n; first += kUnitsAtOnce) {

@@ -43,8 +43,8 @@ struct PackedMemory {
   struct Warp {
     alignas(16) std::uint32_t columns[kSets * 2 * kRowsOfSet * kColumnWords];
     alignas(16) float logits[kRows * Tokens::kFloats];
-    // Of each thread: row l % 4 of a set, channels l / 4 of a tile of 16 and 8 further on. Registers
-    // would have to be named one by one, in code eight times as long.
+    // Of each thread: row l % 4 of a set, channels l / 4 of a tile of 16 and 8 further on.
+    // Registers would have to be named one by one, in code eight times as long.
     float2 out[kSets][kDim / 16][kWarp];
   };
 
