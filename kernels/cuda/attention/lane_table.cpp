@@ -91,8 +91,10 @@ DevicePage device_page(const PageView& page, unsigned plan) {
 LanePlan lane_plan(const PageLayout& layout, const PageBasis& basis, std::size_t shared_bytes_max) {
   LanePlan plan{.page = page_plan(layout, basis)};
   plan.has_kernel = has_decode_kernel(plan.page.k) && has_row_kernel(plan.page.v);
-  if (layout.k.is_mixed_bit())
-    place_quads(layout, plan.quads), sort_quads(layout, plan.sorted_quads);
+  if (layout.k.is_mixed_bit()) {
+    place_quads(layout, plan.quads);
+    sort_quads(layout, plan.sorted_quads);
+  }
   if (plan.has_kernel) {
     plan.k = decode_operand(plan.page.k, plan.page.capacity, plan.page.head_dim);
     plan.v = decode_operand(plan.page.v, plan.page.head_dim, plan.page.capacity);

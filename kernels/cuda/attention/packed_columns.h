@@ -12,14 +12,12 @@
 
 #include <cstdint>
 
-#include "kernels/contract/row_order.h"
 #include "kernels/cuda/primitives/half.h"
 #include "kernels/cuda/primitives/warp.h"
 
 namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kPiece = 16;  // entries
-inline constexpr unsigned kPiecesOfBlock = kRowBlock / kPiece;
 
 // Which entries of a piece are the bytes of a word, as ShareCodes::four() leaves them.
 enum class PieceOrder {

@@ -53,8 +53,7 @@ __global__ void __launch_bounds__(kThreads) list_pairs_of_experts(ExpertLists li
   unsigned first = 0;
   for (unsigned i = threadIdx.x % kWarp; i < expert; i += kWarp)
     first += blocks_with(memory.counts[i]);
-  for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    first += __shfl_xor_sync(~0u, first, distance);
+  first = warp_sum(first);
   const unsigned n_blocks = blocks_with(n), list = expert * lists.n_tokens;
   for (unsigned i = threadIdx.x; i < n_blocks; i += kThreads) {
     const unsigned at = i * of_block;

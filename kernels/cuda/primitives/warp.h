@@ -8,7 +8,8 @@
 
 namespace satchel::kernels::cuda {
 
-__device__ __forceinline__ float warp_sum(float x) {
+template <class T>
+__device__ __forceinline__ T warp_sum(T x) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
     x += __shfl_xor_sync(~0u, x, distance);
   return x;
