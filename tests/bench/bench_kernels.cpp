@@ -109,19 +109,6 @@ void line(const char* what, double seconds) {
   std::printf("%-44s %9.2f us\n", what, seconds * 1e6);
 }
 
-// 32 heads of 128 · 128: what a recurrent layer of Qwen 3.5 4B carries.
-void bench_packed_values(Backend& backend) {
-  const auto state = test::random_values(std::size_t{32} * 128 * 128, 7);
-  std::vector<std::byte> packed(kernels::packed_bytes(state.size()));
-  std::vector<float> back(state.size());
-  line("pack_values 524288", best_seconds(21, [&] {
-         (void)backend.pack_values(state.data(), state.size(), packed.data());
-       }));
-  line("unpack_values 524288", best_seconds(21, [&] {
-         (void)backend.unpack_values(packed.data(), state.size(), back.data());
-       }));
-}
-
 void bench_rows(Backend& backend) {
   auto x = test::random_values(256 * 1536, 3);
   const auto y = test::random_values(256 * 1536, 4);

@@ -9,6 +9,7 @@
 #include "kernels/contract/backend.h"
 #include "kernels/cpu/dispatch/attend_scratch.h"
 #include "kernels/cpu/dispatch/kernel_table.h"
+#include "kernels/cpu/levels/cpu_level.h"
 #include "kernels/cpu/threads/thread_pool.h"
 
 namespace satchel::kernels::cpu {
@@ -17,7 +18,7 @@ namespace satchel::kernels::cpu {
 struct CpuContext {
   ThreadPool& pool;
   const KernelTable& kernels;
-  std::size_t ahead_bytes;   // weights_asked_ahead() of this machine
+  WeightsAhead ahead;        // of this machine
   int activation_bits = 16;  // of products with quantised weights; or 8
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/contract/weight_type.h"
+#include "kernels/cpu/levels/cpu_level.h"
 #include "kernels/weights/quant_format.h"
 
 namespace satchel::kernels::cpu {
@@ -46,7 +47,7 @@ struct RepackedJob {
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]
   std::size_t out_stride = 0;
-  std::size_t ahead_bytes = 0;  // how far ahead of itself a lone token asks for weights
+  AskedAhead ahead = {};  // by a lone token
 };
 
 // Rows of f32, f16 or bf16 as they lie in the file, at any alignment.
@@ -58,7 +59,7 @@ struct FloatJob {
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]
   std::size_t out_stride = 0;
-  std::size_t ahead_bytes = 0;  // as of a RepackedJob
+  AskedAhead ahead = {};
 };
 
 struct MatmulTable {

@@ -19,8 +19,17 @@ inline constexpr std::array<std::string_view, 3> kCpuLevelNames = {"avx2", "avx5
 // The highest level that machine and operating system support; nothing if below AVX2.
 std::optional<CpuLevel> highest_cpu_level();
 std::optional<CpuLevel> cpu_level_of(std::string_view name);
-// The prefetch distance in bytes for weights in a one-token product on this processor.
-std::size_t weights_asked_ahead();
+// How a product of one token asks for weights before it comes to them.
+struct AskedAhead {
+  std::size_t bytes = 0;  // how far; 0: the processor's own look-ahead does better alone
+  bool into_l2 = false;   // and no nearer
+};
+struct WeightsAhead {
+  AskedAhead codes;  // of 2 to 6 bits, which take time to unpack
+  AskedAhead wide;   // of 8 bits, and floats
+};
+// On this processor.
+WeightsAhead weights_asked_ahead();
 // As people write it: "AVX-512 VNNI".
 std::string_view display_name(CpuLevel level);
 

@@ -9,7 +9,7 @@
 
 namespace satchel::kernels::cpu {
 
-// ahead_bytes: as of a RepackedJob (matmul_table.h).
+// ahead_bytes: how far ahead it asks for what it will read.
 void read_plain_row(WeightType type, const std::byte* row, std::size_t n_values,
                     std::size_t ahead_bytes, float* out);
 

@@ -41,6 +41,10 @@ struct Call {
   std::span<const Backend::Projection> projections;
 
   const CpuWeight& first() const { return ours(projections[0]); }
+  AskedAhead ahead() const {
+    const int bits = quant_format(first().type()).code_bits;
+    return bits == 0 || bits == 8 ? context.ahead.wide : context.ahead.codes;
+  }
   bool in_8_bits() const { return context.activation_bits == 8; }
   // If a level has no byte product for a type, 8-bit codes are stored in words like 16-bit ones:
   // the same sums, at the speed of 16 bits.
@@ -84,7 +88,7 @@ std::size_t repacked_groups(const Call& call, std::size_t g, std::size_t n_left,
            .n_tokens = n_tokens,
            .out = projection->out + at * weight.n_out() + g * kGroupRows,
            .out_stride = weight.n_out(),
-           .ahead_bytes = call.context.ahead_bytes});
+           .ahead = call.ahead()});
   return n;
 }
 
@@ -150,7 +154,7 @@ void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
                            .n_tokens = n_tokens,
                            .out = out + begin,
                            .out_stride = weight.n_out(),
-                           .ahead_bytes = call.context.ahead_bytes});
+                           .ahead = call.ahead()});
       });
 }
 
@@ -166,7 +170,7 @@ Result<void> plain_matmul(const Call& call, AlignedBuffer& memory, const float* 
     auto* values = reinterpret_cast<float*>(workspace + thread * workspace_bytes);
     for (std::size_t r = begin; r < end; ++r)
       read_plain_row(weight.type(), weight.source().bytes.data() + r * row, n_in,
-                     call.context.ahead_bytes, values + (r - begin) * n_in);
+                     call.ahead().bytes, values + (r - begin) * n_in);
     call.table.floats({.type = WeightType::f32,
                        .rows = reinterpret_cast<const std::byte*>(values),
                        .n_rows = end - begin,
@@ -174,7 +178,7 @@ Result<void> plain_matmul(const Call& call, AlignedBuffer& memory, const float* 
                        .x = x,
                        .n_tokens = n_tokens,
                        .out = call.projections[0].out + begin,
-                       .out_stride = weight.n_out()});
+                       .out_stride = weight.n_out()});  // just decoded: nothing to ask for
   };
   call.context.pool.parallel_for(weight.n_out(), kPlainRows, few_rows);
   return {};

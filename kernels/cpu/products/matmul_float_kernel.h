@@ -71,7 +71,8 @@ struct FloatKernel {
     for (; i + V::kFloats <= end; i += V::kFloats) {
       if constexpr (kTokens == 1)
         unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
-          __builtin_prefetch(rows + r * row_bytes + i * kValueBytes + job.ahead_bytes);
+          if (job.ahead.bytes != 0)
+            __builtin_prefetch(rows + r * row_bytes + i * kValueBytes + job.ahead.bytes);
         });
       step([&](const float* at) SATCHEL_INLINE_LAMBDA { return V::load_float(at + i); },
            [&](const std::byte* at) SATCHEL_INLINE_LAMBDA { return load(at + i * kValueBytes); });
@@ -130,7 +131,7 @@ struct FloatKernel {
     for (std::size_t token = n_tiled; token < job.n_tokens; ++token) {
       FloatJob few = job;
       few.n_rows = kRowTile;
-      few.ahead_bytes = whole_tiles(job.ahead_bytes, kRowTile * job.n_in * kValueBytes);
+      few.ahead.bytes = whole_tiles(job.ahead.bytes, kRowTile * job.n_in * kValueBytes);
       for (std::size_t row = 0; row < job.n_rows; row += kRowTile) {
         few.rows = job.rows + row * job.n_in * kValueBytes;
         few.out = job.out + row;

@@ -99,14 +99,20 @@ struct RepackedKernel {
   // unit, whose scales are read first though they lie behind its codes.
   struct Ahead {
     std::size_t codes = 0, next_unit = 0;
+    bool asks = false, into_l2 = false;
   };
   // With `left` bytes of the group to go. Behind a group lies the one that is read beside it.
   SATCHEL_INLINE Ahead ahead_of(const RepackedJob& job, std::size_t left, std::size_t beside) {
-    return {job.ahead_bytes + (left <= job.ahead_bytes ? beside : 0),
-            kUnitBytes + (left <= kUnitBytes ? beside : 0)};
+    const AskedAhead& asked = job.ahead;
+    return {.codes = asked.bytes + (left <= asked.bytes ? beside : 0),
+            .next_unit = kUnitBytes + (left <= kUnitBytes ? beside : 0),
+            .asks = asked.bytes != 0,
+            .into_l2 = asked.into_l2};
   }
-  SATCHEL_INLINE void ask_for(const std::byte* from, std::size_t bytes) {
-    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line);
+  SATCHEL_INLINE void ask_for(const Ahead& ahead, const std::byte* from, std::size_t bytes) {
+    if (!ahead.asks) return;
+    for (std::size_t line = 0; line < bytes; line += 64)
+      ahead.into_l2 ? __builtin_prefetch(from + line, 0, 2) : __builtin_prefetch(from + line);
   }
 
   // Where the activations of a tile are read.
@@ -128,11 +134,11 @@ struct RepackedKernel {
     };
     if constexpr (kBlocks > 1)
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
-        ask_for(at + ahead.next_unit + kScalesAt, kUnitBytes - kScalesAt + 63);
+        ask_for(ahead, at + ahead.next_unit + kScalesAt, kUnitBytes - kScalesAt + 63);
       });
     for (std::size_t b = 0; b < kBlocks; ++b) {
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
-        ask_for(at + ahead.codes + b * kBlockBytes, kBlockBytes);
+        ask_for(ahead, at + ahead.codes + b * kBlockBytes, kBlockBytes);
       });
       tile.add_block(unit + b * kCodeBytes, first_row, scales, b, cursor.x, cursor.words);
       cursor.x += Dot::kWords * kTokens;
