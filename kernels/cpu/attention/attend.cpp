@@ -59,7 +59,7 @@ class Attend {
         SplitMemory::in(threads_ + thread * thread_floats_, plan_, args_.head_dim);
     const SoftmaxState out = n_splits == 1 ? memory.own : partial(sequence, lane_block, split);
     const std::size_t units = n_units(sequence.lane(rows.lane));
-    AttendSplit(context_.kernels.attend, args_, plan_, rows, memory, out)
+    AttendSplit(context_, args_, plan_, rows, memory, out)
         .run(units * split / n_splits, units * (split + 1) / n_splits);
     if (n_splits == 1) finish(rows, out);
   }

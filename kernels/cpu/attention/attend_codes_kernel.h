@@ -143,7 +143,7 @@ struct CodeTokens {
     SeenByRows<kRows>::find(seen, all, first, tile.tokens);
     if (seen.end == 0) return;
     const std::size_t d = all.head_dim, width = all.width;
-    CodePrefetch prefetch = CodePrefetch::of(tile, d, kRows);
+    CodePrefetch prefetch = CodePrefetch::of(tile, all, kRows);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
     run_keys(all, first, tile, seen.end, prefetch, weights[0]);

@@ -15,10 +15,10 @@ struct ExactTokens {
   static constexpr std::size_t kBlock = 16;  // tokens whose sums are reduced together
 
   // Asks for the n halves that lie `ahead` of `from`, if they exist: asking never fails.
-  SATCHEL_INLINE void prefetch(const Half* from, std::size_t ahead, std::size_t n) {
+  SATCHEL_INLINE void prefetch(const Half* from, std::size_t ahead, std::size_t n, bool into_l2) {
     const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead * sizeof(Half);
     for (std::uintptr_t at = first; at < first + n * sizeof(Half); at += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(at));
+      ask_for(reinterpret_cast<const void*>(at), into_l2);
   }
 
   template <std::size_t kRows>
@@ -35,8 +35,9 @@ struct ExactTokens {
                              __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
         if (t + i < n) {
           const Half* key = k + (t + i) * d;
-          prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
-          prefetch(v, (t + i) * d, d);
+          prefetch(key, kBlock * d, d,
+                   all.asks_into_l2);  // keys of the next block, values of this one
+          prefetch(v, (t + i) * d, d, all.asks_into_l2);
           for (std::size_t c = 0; c < d; c += V::kFloats) {
             const Float value = V::load_half(key + c);
             unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {

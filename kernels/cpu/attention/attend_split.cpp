@@ -10,6 +10,7 @@
 #include "kernels/contract/transform.h"
 #include "kernels/cpu/attention/attend_codes.h"
 #include "kernels/cpu/attention/tile_fill.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -66,10 +67,10 @@ std::size_t query_of(const AttendArgs& args, const AttendPlan& plan, const Split
   return token * args.n_heads + range.lane * plan.n_group + row % plan.n_group;
 }
 
-AttendSplit::AttendSplit(const AttendTable& table, const AttendArgs& args, const AttendPlan& plan,
+AttendSplit::AttendSplit(const CpuContext& context, const AttendArgs& args, const AttendPlan& plan,
                          const SplitRange& range, const SplitMemory& memory,
                          const SoftmaxState& out)
-    : table_(table),
+    : table_(context.kernels.attend),
       args_(args),
       plan_(plan),
       range_(range),
@@ -78,6 +79,7 @@ AttendSplit::AttendSplit(const AttendTable& table, const AttendArgs& args, const
       lane_(range.sequence->lane(range.lane)) {
   out_.clear(range_.n_rows, plan_.width);
   load_rows();
+  rows_.asks_into_l2 = context.ahead.codes.into_l2;
 }
 
 void AttendSplit::run(std::size_t begin, std::size_t end) {

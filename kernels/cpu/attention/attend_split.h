@@ -12,6 +12,8 @@
 
 namespace satchel::kernels::cpu {
 
+struct CpuContext;
+
 // The workspace of one thread, for the largest split of a call.
 struct SplitMemory {
   float *q = nullptr, *q_slots = nullptr;                        // times the scale
@@ -35,7 +37,7 @@ struct SplitRange {
 
 class AttendSplit {
  public:
-  AttendSplit(const AttendTable& table, const AttendArgs& args, const AttendPlan& plan,
+  AttendSplit(const CpuContext& context, const AttendArgs& args, const AttendPlan& plan,
               const SplitRange& range, const SplitMemory& memory, const SoftmaxState& out);
 
   // Adds units begin … end - 1 of the lane to `out`: pages first, then runs.

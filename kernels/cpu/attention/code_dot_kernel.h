@@ -24,24 +24,26 @@ struct CodePrefetch {
   const std::byte* next;  // or null
   const std::byte* end;
   std::size_t bytes_of_step;
+  bool into_l2;
 
   // A step for two parts of mixed-bit keys, for each row of weights, for each group that is folded,
   // twice, and for half of kDotRows rows of codes.
-  SATCHEL_INLINE CodePrefetch of(const CodeTile& tile, std::size_t head_dim, std::size_t n_rows) {
+  SATCHEL_INLINE CodePrefetch of(const CodeTile& tile, const LaneRows& all, std::size_t n_rows) {
     const KeyParts* const parts = tile.mixed_bit_k.parts;
     const std::size_t of_keys =
         parts != nullptr ? (parts->n_of_bits[0] + parts->n_of_bits[1] + parts->n_of_bits[2]) / 2
                          : 2 * (tile.capacity / kDotRows + tile.capacity / tile.k.group);
     const std::size_t steps =
-        of_keys + n_rows + 2 * (head_dim / kDotRows + head_dim / tile.v.group);
+        of_keys + n_rows + 2 * (all.head_dim / kDotRows + all.head_dim / tile.v.group);
     const std::size_t lines = (tile.next_bytes / steps + 63) / 64;
-    return {tile.next, tile.next + (tile.next == nullptr ? 0 : tile.next_bytes), 64 * lines};
+    return {tile.next, tile.next + (tile.next == nullptr ? 0 : tile.next_bytes), 64 * lines,
+            all.asks_into_l2};
   }
   [[gnu::always_inline]] inline void step() {
     if (next == end) return;
     const std::byte* to = next + bytes_of_step;
     to = to < end ? to : end;
-    for (; next < to; next += 64) __builtin_prefetch(next);
+    for (; next < to; next += 64) ask_for(next, into_l2);
   }
 };
 

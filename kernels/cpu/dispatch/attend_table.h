@@ -20,12 +20,13 @@ struct LaneRows {
   const float* q_slots = nullptr;           // [n_rows, head_dim] in the order of slots, or null
   const std::int32_t* positions = nullptr;  // [n_rows]
   std::size_t n_rows = 0, head_dim = 0;
-  std::size_t width = 0;   // head_dim rounded up to kWidthStep
-  std::size_t window = 0;  // 0: none
-  float soft_cap = 0;      // 0: none
-  float* most = nullptr;   // [n_rows] largest logit, -infinity at first
-  float* total = nullptr;  // [n_rows] sum of exp(logit - most)
-  float* sum = nullptr;    // [n_rows, width] sum of exp(logit - most) · v
+  std::size_t width = 0;      // head_dim rounded up to kWidthStep
+  std::size_t window = 0;     // 0: none
+  float soft_cap = 0;         // 0: none
+  float* most = nullptr;      // [n_rows] largest logit, -infinity at first
+  float* total = nullptr;     // [n_rows] sum of exp(logit - most)
+  float* sum = nullptr;       // [n_rows, width] sum of exp(logit - most) · v
+  bool asks_into_l2 = false;  // for what comes next (cpu_level.h)
 };
 
 // Up to 128 tokens: their positions, and which of them are live.

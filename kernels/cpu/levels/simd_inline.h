@@ -35,5 +35,10 @@ SATCHEL_INLINE void unroll_both(const Body& body) {
   });
 }
 
+// Asks for the line of a cache that holds `at`: into L1, or no nearer than L2 (cpu_level.h).
+SATCHEL_INLINE void ask_for(const void* at, bool into_l2) {
+  into_l2 ? __builtin_prefetch(at, 0, 2) : __builtin_prefetch(at);
+}
+
 }  // namespace
 }  // namespace satchel::kernels::cpu

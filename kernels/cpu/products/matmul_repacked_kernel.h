@@ -109,10 +109,9 @@ struct RepackedKernel {
             .asks = asked.bytes != 0,
             .into_l2 = asked.into_l2};
   }
-  SATCHEL_INLINE void ask_for(const Ahead& ahead, const std::byte* from, std::size_t bytes) {
+  SATCHEL_INLINE void ask_for_all(const Ahead& ahead, const std::byte* from, std::size_t bytes) {
     if (!ahead.asks) return;
-    for (std::size_t line = 0; line < bytes; line += 64)
-      ahead.into_l2 ? __builtin_prefetch(from + line, 0, 2) : __builtin_prefetch(from + line);
+    for (std::size_t line = 0; line < bytes; line += 64) ask_for(from + line, ahead.into_l2);
   }
 
   // Where the activations of a tile are read.
@@ -134,11 +133,11 @@ struct RepackedKernel {
     };
     if constexpr (kBlocks > 1)
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
-        ask_for(ahead, at + ahead.next_unit + kScalesAt, kUnitBytes - kScalesAt + 63);
+        ask_for_all(ahead, at + ahead.next_unit + kScalesAt, kUnitBytes - kScalesAt + 63);
       });
     for (std::size_t b = 0; b < kBlocks; ++b) {
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
-        ask_for(ahead, at + ahead.codes + b * kBlockBytes, kBlockBytes);
+        ask_for_all(ahead, at + ahead.codes + b * kBlockBytes, kBlockBytes);
       });
       tile.add_block(unit + b * kCodeBytes, first_row, scales, b, cursor.x, cursor.words);
       cursor.x += Dot::kWords * kTokens;
