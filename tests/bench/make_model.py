@@ -45,10 +45,13 @@ SHAPES = {
     "gemma-3-1b": Shape("gemma3", 26, 1152, 4, 1, 256, 6912, 262144, True, 1e6, GEMMA_NORMS, 512),
     "gemma-4-12b": Shape("gemma4", 48, 3840, 16, 8, 256, 15360, 262144, True, 1e6, GEMMA_NORMS, 1024, few=6),
     "gpt-oss-20b": Shape("gpt-oss", 24, 2880, 64, 8, 64, 2880, 201088, False, 15e4, window=128, few=2),
+    "deepseek-v2-lite": Shape("deepseek2", 27, 2048, 16, 1, 576, 10944, 102400, False, 1e4, few=3),
     "qwen3.5-4b": Shape("qwen35", 32, 2560, 16, 4, 256, 9216, 248320, True, 1e7, few=4),
 }
 EXPERTS, EXPERTS_USED = 32, 4  # of gpt-oss 20B
 GLOBAL_HEAD_DIM = 512  # of Gemma 4: its one KV head of layers without a window, whose values are its keys
+MLA_RANK, MLA_ROTATED, MLA_PLAIN, MLA_VALUE = 512, 64, 128, 128  # of DeepSeek-V2-Lite
+MLA_EXPERTS, MLA_EXPERTS_USED, MLA_EXPERT, MLA_SHARED = 64, 6, 1408, 2
 DELTA_KEYS, DELTA_VALUES, DELTA_DIM, DELTA_TAPS = 16, 32, 128, 4  # of Qwen 3.5 4B
 
 
@@ -57,9 +60,10 @@ def more_bits(layer, n):
     return layer < n // 8 or layer >= 7 * n // 8 or (layer - n // 8) % 3 == 2
 
 
-def type_of(mix, name, n_in, layer, n_layers, tied):
+def type_of(mix, name, n_in, layer, n_layers, shape):
     """As llama.cpp's quantiser chooses."""
-    if name.endswith("_exps"):
+    tied = shape.tied
+    if name.endswith("_exps") and shape.arch == "gpt-oss":
         return Type.MXFP4
     is_output = name == "output" or (name == "token_embd" and tied)
     if mix == "q8_0":
@@ -69,7 +73,7 @@ def type_of(mix, name, n_in, layer, n_layers, tied):
     elif mix == "q4_0":
         return Type.Q4_0
     else:
-        finer = name in ("attn_v", "ffn_down") and more_bits(layer, n_layers)
+        finer = name in ("attn_v", "ffn_down", "ffn_down_exps", "ffn_down_shexp") and more_bits(layer, n_layers)
         wanted = Type.Q6_K if finer else Type.Q4_K
     if n_in % 256 == 0:
         return wanted
@@ -164,7 +168,22 @@ def qwen35_layer(shape, i):
             ("ssm_beta", DELTA_VALUES, shape.width), ("ssm_out", shape.width, values), *feed_forward(shape)), small
 
 
-LAYERS = {"gemma4": gemma4_layer, "gpt-oss": gpt_oss_layer, "qwen35": qwen35_layer}
+def deepseek2_layer(shape, i):
+    """The first layer has no experts."""
+    rows = shape.heads * (MLA_PLAIN + MLA_ROTATED)
+    latent = (("attn_q", rows, shape.width), ("attn_kv_a_mqa", MLA_RANK + MLA_ROTATED, shape.width),
+              ("attn_k_b", MLA_RANK, MLA_PLAIN), ("attn_v_b", MLA_VALUE, MLA_RANK),
+              ("attn_output", shape.width, shape.heads * MLA_VALUE))
+    small = [("ffn_norm.weight", np.ones(shape.width)), ("attn_kv_a_norm.weight", np.ones(MLA_RANK))]
+    if i == 0:
+        return (*latent, *feed_forward(shape)), small
+    router = np.random.default_rng(i).standard_normal((MLA_EXPERTS, shape.width)) * shape.width ** -0.5
+    expert, shared = (dataclasses.replace(shape, ffn=n * MLA_EXPERT) for n in (1, MLA_SHARED))
+    return (*latent, *feed_forward(expert, "{}_exps"), *feed_forward(shared, "{}_shexp")), [
+        *small, ("ffn_gate_inp.weight", router)]
+
+
+LAYERS = {"deepseek2": deepseek2_layer, "gemma4": gemma4_layer, "gpt-oss": gpt_oss_layer, "qwen35": qwen35_layer}
 
 
 def write_tokenizer(writer, n):
@@ -191,7 +210,7 @@ def write_metadata(writer, shape, name, n_layers, n_vocabulary):
     if shape.arch != "gemma4":
         writer.add_head_count_kv(shape.kv_heads)
         writer.add_key_length(shape.head_dim)
-        writer.add_value_length(shape.head_dim)
+        writer.add_value_length(MLA_RANK if shape.arch == "deepseek2" else shape.head_dim)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_freq_base(shape.rope_base)
     if shape.arch == "llama":
@@ -239,7 +258,33 @@ def qwen35_metadata(writer, shape, _):
     writer.add_rope_dimension_sections([11, 11, 10, 0])
 
 
-MORE_METADATA = {"gemma4": gemma4_metadata, "gpt-oss": gpt_oss_metadata, "qwen35": qwen35_metadata}
+def deepseek2_metadata(writer, shape, _):
+    writer.add_key_length_mla(MLA_PLAIN + MLA_ROTATED)
+    writer.add_value_length_mla(MLA_VALUE)
+    writer.add_kv_lora_rank(MLA_RANK)
+    writer.add_rope_dimension_count(MLA_ROTATED)
+    writer.add_leading_dense_block_count(1)
+    writer.add_expert_count(MLA_EXPERTS)
+    writer.add_expert_used_count(MLA_EXPERTS_USED)
+    writer.add_expert_shared_count(MLA_SHARED)
+    writer.add_expert_feed_forward_length(MLA_EXPERT)
+    writer.add_expert_weights_scale(1.0)
+    writer.add_expert_weights_norm(False)
+    writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SOFTMAX)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_rope_scaling_factor(40.0)
+    writer.add_rope_scaling_orig_ctx_len(4096)
+    writer.add_rope_scaling_yarn_log_mul(0.0707)
+
+
+MORE_METADATA = {"deepseek2": deepseek2_metadata, "gemma4": gemma4_metadata, "gpt-oss": gpt_oss_metadata, "qwen35": qwen35_metadata}
+
+
+def n_matrices(shape, part):
+    """In one tensor."""
+    if part.endswith("_exps"):
+        return MLA_EXPERTS if shape.arch == "deepseek2" else EXPERTS
+    return shape.heads if part in ("attn_k_b", "attn_v_b") else 1
 
 
 def write(path, shape, mix, n_layers, name):
@@ -259,7 +304,7 @@ def write(path, shape, mix, n_layers, name):
         writer.add_tensor(tensor, values.astype(np.float32))
 
     for end in ("token_embd",) if shape.tied else ("token_embd", "output"):
-        matrix(end, n_vocabulary, shape.width, type_of(mix, end, shape.width, 0, n_layers, shape.tied))
+        matrix(end, n_vocabulary, shape.width, type_of(mix, end, shape.width, 0, n_layers, shape))
     small("output_norm.weight", np.ones(shape.width))
     if shape.arch == "gemma4":  # RoPE turns a quarter of the pairs, and the others by nothing
         small("rope_freqs.weight", np.repeat([1.0, 1e30], [GLOBAL_HEAD_DIM // 8, GLOBAL_HEAD_DIM * 3 // 8]))
@@ -269,8 +314,8 @@ def write(path, shape, mix, n_layers, name):
         for name, values in others:
             small(f"blk.{i}.{name}", values)
         for part, n_out, n_in in matrices:
-            matrix(f"blk.{i}.{part}", n_out, n_in, type_of(mix, part, n_in, i, n_layers, shape.tied),
-                   EXPERTS if part.endswith("_exps") else 1)
+            matrix(f"blk.{i}.{part}", n_out, n_in, type_of(mix, part, n_in, i, n_layers, shape),
+                   n_matrices(shape, part))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
