@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 
-from report_tables import attention, goals, models, operations, table
+from report_tables import attention, goals, models, operations, predictions, table
 
 # What a whole run measures: step -> the ops that it prints.
 MEASURES = {"bandwidth": ["bandwidth"], "bench_decode": ["decode_attention"], "bench_prefill": ["prefill_attention"],
@@ -182,6 +182,7 @@ def of_gaps(report):
 
 def markdown(report):
     lines = head(report) + goals(report) + of_steps(report) + attention(report) + operations(report) + models(report)
+    lines += predictions(report)
     return "\n".join(lines + of_gaps(report))
 
 

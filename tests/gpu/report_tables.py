@@ -1,4 +1,5 @@
 """The tables of report.py: each takes the report and gives lines of Markdown; none where nothing was measured."""
+from expect import FAR, beside_measured, is_far
 
 
 def table(head, rows):
@@ -197,3 +198,12 @@ def models(report):
     if rows:
         lines += ["Reading a prompt:", ""] + table(("model", "tokens", "tok/s"), rows)
     return lines
+
+
+def predictions(report):
+    rows = [(model, recipe, n_tokens, number(ms, 2), number(expected, 2), f"{ratio:.2f}{' **far**' if is_far(ratio) else ''}")
+            for model, recipe, n_tokens, ms, expected, ratio in beside_measured(report)]
+    if not rows:
+        return []
+    return ["## Predicted", "", f"By expect.py, which is fitted to an H200. What is off by more than {FAR} is to be explained.", ""] + table(
+        ("model", "recipe", "tokens", "ms a token", "predicted", "ratio"), rows)
