@@ -22,10 +22,12 @@ const Options& common_of(const Given& given) {
     return given;
 }
 
-// run(*options, console) gives Result<void>, or Result<int> where the exit code is its own.
+// run(*options, console) gives Result<void>, or Result<int> where the exit code is its own. It does
+// not run where a command below this one was given.
 template <class Given, class Body>
 void on_run(CLI::App& command, const Choose& choose, std::shared_ptr<Given> options, Body run) {
-  command.callback([=] {
+  command.callback([=, &command] {
+    if (!command.get_subcommands().empty()) return;
     choose([=] {
       Console console(common_of(*options).json, common_of(*options).quiet);
       const auto done = run(*options, console);

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
-#include "kernels/base/released_by.h"
 #include "kernels/base/result.h"
 #include "kernels/base/zeroed_memory.h"
 
@@ -23,7 +21,7 @@ class AlignedBuffer {
                    "The system could not allocate " + std::to_string(bytes) +
                        " bytes of main memory. Close other programs, or choose a smaller limit."};
     AlignedBuffer out;
-    out.memory_.reset(static_cast<std::byte*>(memory));
+    out.memory_ = {static_cast<std::byte*>(memory), FreeZeroed{bytes}};
     out.bytes_ = bytes;
     return out;
   }
@@ -33,7 +31,7 @@ class AlignedBuffer {
   std::size_t size() const { return bytes_; }
 
  private:
-  std::unique_ptr<std::byte, ReleasedBy<&std::free>> memory_;
+  std::unique_ptr<std::byte, FreeZeroed> memory_;
   std::size_t bytes_ = 0;
 };
 

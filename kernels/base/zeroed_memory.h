@@ -1,5 +1,7 @@
 // zeroed_memory: allocates zeroed main memory aligned to `align`, a power of two of at least
-// pointer size. Free it with std::free. Returns null if there is not enough memory.
+// pointer size. Returns null if there is not enough memory.
+//   touches     nothing of allocations of 2 MiB and more: the system gives each page when it is
+//               first written, so that a large limit costs a small chat neither memory nor time
 //   huge pages  allocations of 2 MiB and more request huge pages, which Linux grants with
 //               transparent_hugepage "madvise" (the default of Debian and Ubuntu). Every token
 //               reads all weights: one thread of a virtual Xeon (Sapphire Rapids) reads 10 GB/s
@@ -12,5 +14,12 @@
 namespace satchel {
 
 void* zeroed_memory(std::size_t align, std::size_t bytes);
+void free_zeroed_memory(void* memory, std::size_t bytes);  // as they were allocated
+
+// The deleter of a std::unique_ptr to such memory.
+struct FreeZeroed {
+  std::size_t bytes = 0;
+  void operator()(void* memory) const { free_zeroed_memory(memory, bytes); }
+};
 
 }  // namespace satchel

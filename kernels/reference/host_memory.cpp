@@ -1,6 +1,5 @@
 #include "kernels/reference/host_memory.h"
 
-#include <cstdlib>
 #include <string>
 
 #include "kernels/base/zeroed_memory.h"
@@ -13,7 +12,8 @@ Result<Buffer> allocate_host(std::size_t bytes) {
     return Error{ErrorKind::out_of_memory, "MEMORY",
                  "The system could not allocate " + std::to_string(bytes) +
                      " bytes of main memory. Close other programs, or choose a smaller limit."};
-  return Buffer(static_cast<std::byte*>(memory), bytes, [](std::byte* p) { std::free(p); });
+  return Buffer(static_cast<std::byte*>(memory), bytes,
+                [bytes](std::byte* p) { free_zeroed_memory(p, bytes); });
 }
 
 }  // namespace satchel::kernels::reference

@@ -5,7 +5,7 @@
 //           manifest. So a crash in between leaves the old snapshot intact, plus records that the
 //           next commit deletes; such a record may be put again.
 //   errors  storage; after an error the old manifest is still the newest
-//   threads one call at a time
+//   threads one call at a time, from any thread
 #pragma once
 
 #include <cstddef>
@@ -57,6 +57,11 @@ class RecordStore {
   virtual Result<std::optional<SavedManifest>> newest_manifest(const CacheKey& key) = 0;
   // Fails with not_found if the record is missing.
   virtual Result<std::vector<std::byte>> record(const CacheKey& key, RecordId id) = 0;
+  // The same into a buffer that may have held another record, so that its memory is used again.
+  virtual Result<void> record_into(const CacheKey& key, RecordId id, std::vector<std::byte>& into) {
+    SATCHEL_TRY_ASSIGN(into, record(key, id));
+    return {};
+  }
   virtual Result<void> put_record(const CacheKey& key, RecordId id,
                                   std::span<const std::byte> bytes) = 0;
   // One transaction: makes the manifest the newest and deletes records that are not in `live`.

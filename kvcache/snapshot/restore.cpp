@@ -1,12 +1,11 @@
 // Snapshot::restore: what the manifest says, then record after record, then live, then cut to what
 // is both whole and wanted.
 #include <algorithm>
-#include <array>
-#include <future>
 #include <optional>
 #include <string>
 
 #include "kernels/base/size_text.h"
+#include "kvcache/snapshot/fetched_records.h"
 #include "kvcache/snapshot/restorer.h"
 
 namespace satchel::kvcache {
@@ -48,22 +47,6 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   return std::nullopt;
 }
 
-// A record that has been read and is being decoded.
-struct Fetched {
-  const RecordEntry* entry = nullptr;
-  std::vector<std::byte> bytes = {};
-  RecordCapacity capacity = {};
-  std::future<Result<Record>> record = {};  // of the bytes and the capacity; goes first
-};
-
-Result<Record> decode(Fetched& fetched, const StreamCoder* coder) {
-  const std::size_t n_bytes = fetched.bytes.size(), n_expected = fetched.entry->n_bytes;
-  if (n_bytes != n_expected)
-    return damaged("it has " + std::to_string(n_bytes) + " of " + std::to_string(n_expected) +
-                   " bytes");
-  return decode_record(fetched.bytes, coder, fetched.capacity);
-}
-
 // One restore on its way, into an empty cache.
 class Restore {
  public:
@@ -76,8 +59,8 @@ class Restore {
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
   Result<void> add_records(Restorer& restorer, const Manifest& manifest);
-  Result<void> fetch(const RecordEntry& entry, Fetched& into);
-  Result<void> add(Restorer& restorer, Fetched& fetched);
+  Result<void> add(Restorer& restorer, const RecordEntry& entry, const Result<Record>& record,
+                   std::size_t n_bytes);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
   RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
@@ -91,42 +74,21 @@ class Restore {
   std::string first_damage_ = {};  // empty: all records are sound
 };
 
-// While one record is read, those before it are decoded: a tight record costs no time where the
-// store takes longer to read it.
 Result<void> Restore::add_records(Restorer& restorer, const Manifest& manifest) {
-  std::array<Fetched, 3> ring;
-  const std::size_t n = manifest.records.size();
-  for (std::size_t i = 0; i < n + ring.size() - 1; ++i) {
-    if (i < n) SATCHEL_TRY(fetch(manifest.records[i], ring[i % ring.size()]));
-    const std::size_t done = i - (ring.size() - 1);  // wraps around below 0
-    if (done < n) SATCHEL_TRY(add(restorer, ring[done % ring.size()]));
+  FetchedRecords records(store_, key_, manifest.records);
+  for (const RecordEntry& entry : manifest.records) {
+    SATCHEL_TRY_ASSIGN(const Result<Record>* const record, records.next());
+    SATCHEL_TRY(add(restorer, entry, *record, records.n_bytes()));
   }
   return {};
 }
 
-Result<void> Restore::fetch(const RecordEntry& entry, Fetched& into) {
-  Result<std::vector<std::byte>> bytes = store_.record(key_, entry.id);
-  const bool is_gone = !bytes.ok() && (bytes.error().kind == ErrorKind::not_found ||
-                                       bytes.error().kind == ErrorKind::corrupt);
-  if (!bytes.ok() && !is_gone) return bytes.error();
-  into.entry = &entry;
-  into.bytes = bytes.ok() ? std::move(bytes).value() : std::vector<std::byte>();
-  // Without `async` it is done when it is asked for, as it is where no thread can be had.
-  const auto when =
-      is_tight(into.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
-  into.record = std::async(when, [&into, is_gone, coder = store_.coder()] {
-    return is_gone ? damaged("it is missing") : decode(into, coder);
-  });
-  return {};
-}
-
 // A record that is damaged or missing is left out; the rest goes on.
-Result<void> Restore::add(Restorer& restorer, Fetched& fetched) {
-  const RecordEntry& entry = *fetched.entry;
-  const Result<Record> record = fetched.record.get();
+Result<void> Restore::add(Restorer& restorer, const RecordEntry& entry,
+                          const Result<Record>& record, std::size_t n_bytes) {
   const Result<void> added = record.ok() ? restorer.add(entry, *record) : record.error();
   if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
-  if (added.ok()) bytes_read_ += fetched.bytes.size();
+  if (added.ok()) bytes_read_ += n_bytes;
   if (!added.ok() && first_damage_.empty())
     first_damage_ = "record " + std::to_string(entry.id) + ": " + added.error().message;
   return {};

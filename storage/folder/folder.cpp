@@ -75,6 +75,24 @@ int rename_new(const fs::path& path, const fs::path& name) {
   return ::unlink(path.c_str()) == 0 ? 0 : errno;
 }
 
+// The folder and those above it that do not exist, the innermost first.
+std::vector<fs::path> missing_folders(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  std::error_code unknown;
+  for (fs::path at = fs::absolute(folder, unknown).lexically_normal();
+       at.has_relative_path() && !fs::exists(at, unknown); at = at.parent_path())
+    if (at.has_filename()) missing.push_back(at);
+  return missing;
+}
+
+Result<void> sync_folder(const fs::path& path) {
+  const File folder(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  // One that may be entered but not listed can't be opened; some file systems sync no folders.
+  if (folder.get() < 0) return errno == EACCES ? Result<void>() : system_error(path, errno);
+  if (::fsync(folder.get()) != 0 && errno != EINVAL) return system_error(path, errno);
+  return {};
+}
+
 constexpr int kLockTriesMost = 10;
 
 Result<void> lock_file(int descriptor, const fs::path& path) {
@@ -99,11 +117,14 @@ bool is_disk_full(int system_errno) {
 }
 
 Result<void> make_private_folder(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) {
+  const std::vector<fs::path> missing = missing_folders(folder);
+  if (!missing.empty()) {
+    std::error_code error;
     if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
     if (error) return system_error(folder, error.value());
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return system_error(folder, errno);
+    // What is saved in a folder is lost with the folder's own name.
+    for (const fs::path& made : missing) SATCHEL_TRY(sync_folder(made.parent_path()));
   }
   struct stat found {};
   if (::stat(folder.c_str(), &found) != 0) return system_error(folder, errno);
@@ -129,12 +150,8 @@ Result<void> make_private_file(const fs::path& path) {
 
 Result<void> sync_file(const fs::path& path) {
   const File file(path, O_RDONLY | O_CLOEXEC);
-  const File folder(path.parent_path(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-  if (file.get() < 0 || folder.get() < 0 || ::fsync(file.get()) != 0)
-    return system_error(path, errno);
-  if (::fsync(folder.get()) != 0 && errno != EINVAL)  // some file systems sync no folders
-    return system_error(path, errno);
-  return {};
+  if (file.get() < 0 || ::fsync(file.get()) != 0) return system_error(path, errno);
+  return sync_folder(path.parent_path());
 }
 
 Result<bool> rename_to_free(const fs::path& path, const fs::path& name) {

@@ -13,8 +13,8 @@ namespace satchel::storage {
 // Whether a write or an open failed for want of space: of the disk, of a quota, of a file's limit.
 bool is_disk_full(int system_errno);
 
-// Creates the folder with mode 0700, and missing parents. Refuses a folder of another user, who
-// could replace our files.
+// Creates the folder with mode 0700, and missing parents, all on disk when it returns. Refuses a
+// folder of another user, who could replace our files.
 //   errors  READ_ONLY, DISK_FULL, STORAGE
 Result<void> make_private_folder(const std::filesystem::path& folder);
 

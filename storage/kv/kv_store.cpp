@@ -253,15 +253,25 @@ Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(const Cac
 }
 
 Result<std::vector<std::byte>> KvStore::record(const CacheKey& key, RecordId id) {
-  return state_->reading([&](Connection& db) -> Result<std::vector<std::byte>> {
-    SATCHEL_TRY_ASSIGN(Query query,
-                       db.prepare("SELECT bytes FROM cache JOIN block ON block.cache = cache.id "
-                                  "JOIN block_bytes ON block_bytes.id = bytes_id "
-                                  "WHERE cache.key = ?1 AND block.id = ?2"));
-    query.bind(1, key.name).bind(2, static_cast<std::int64_t>(id));
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return record_not_found(id);
-    return query.blob_at(0);
+  std::vector<std::byte> bytes;
+  SATCHEL_TRY(record_into(key, id, bytes));
+  return bytes;
+}
+
+Result<void> KvStore::record_into(const CacheKey& key, RecordId id, std::vector<std::byte>& into) {
+  return state_->reading([&](Connection& db) -> Result<void> {
+    std::int64_t row_id = 0;
+    {
+      SATCHEL_TRY_ASSIGN(Query query,
+                         db.prepare("SELECT block_bytes.id FROM cache JOIN block ON block.cache = "
+                                    "cache.id JOIN block_bytes ON block_bytes.id = bytes_id "
+                                    "WHERE cache.key = ?1 AND block.id = ?2"));
+      query.bind(1, key.name).bind(2, static_cast<std::int64_t>(id));
+      SATCHEL_TRY_ASSIGN(const bool row, query.step());
+      if (!row) return record_not_found(id);
+      row_id = query.integer_at(0);
+    }
+    return db.read_blob({"block_bytes", "bytes", row_id}, into);
   });
 }
 

@@ -12,7 +12,7 @@
 //              5 erasing takes some 32 MiB of log, however much is erased
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
-//   threads    one call at a time
+//   threads    one call at a time, from any thread
 #pragma once
 
 #include <cstddef>
@@ -66,6 +66,8 @@ class KvStore final : public kvcache::RecordStore {
       const kvcache::CacheKey& key) override;
   Result<std::vector<std::byte>> record(const kvcache::CacheKey& key,
                                         kvcache::RecordId id) override;
+  Result<void> record_into(const kvcache::CacheKey& key, kvcache::RecordId id,
+                           std::vector<std::byte>& into) override;
   // May replace a record that no manifest refers to (left by a crash).
   Result<void> put_record(const kvcache::CacheKey& key, kvcache::RecordId id,
                           std::span<const std::byte> bytes) override;

@@ -1,7 +1,9 @@
 #include "storage/sqlite/connection.h"
 
+#include <memory>
 #include <utility>
 
+#include "kernels/base/released_by.h"
 #include "storage/sqlite/handle.h"
 
 namespace satchel::storage {
@@ -91,6 +93,19 @@ Result<Query> Connection::prepare(const char* sql) {
 Result<std::int64_t> Connection::integer(const char* sql) {
   SATCHEL_TRY_ASSIGN(Query query, prepare(sql));
   return query.integer();
+}
+
+Result<void> Connection::read_blob(const BlobPlace& place, std::vector<std::byte>& into) {
+  sqlite3_blob* opened = nullptr;
+  const int code =
+      sqlite3_blob_open(handle_->db, "main", place.table, place.column, place.row, 0, &opened);
+  const std::unique_ptr<sqlite3_blob, ReleasedBy<&sqlite3_blob_close>> blob(opened);
+  if (code != SQLITE_OK) return sqlite_error(*handle_, code);
+  const int n = sqlite3_blob_bytes(opened);
+  into.resize(static_cast<std::size_t>(n));
+  const int read = sqlite3_blob_read(opened, into.data(), n, 0);
+  if (read != SQLITE_OK) return sqlite_error(*handle_, read);
+  return {};
 }
 
 Result<Transaction> Connection::begin(Sync sync) {

@@ -101,6 +101,12 @@ class Transaction {
   Handle* handle_;
 };
 
+// Where one value of a table stands.
+struct BlobPlace {
+  const char *table, *column;
+  std::int64_t row;
+};
+
 class Connection {
  public:
   // Opens the file and applies our settings; reads nothing yet.
@@ -114,6 +120,8 @@ class Connection {
   Result<void> exec(const char* sql);
   Result<Query> prepare(const char* sql);
   Result<std::int64_t> integer(const char* sql);
+  // A value's bytes, which go to `into` without another copy; its memory is used again.
+  Result<void> read_blob(const BlobPlace& place, std::vector<std::byte>& into);
   Result<Transaction> begin(Sync sync);
 
   Result<void> use_wal();

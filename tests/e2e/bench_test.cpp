@@ -42,6 +42,36 @@ TEST(Bench, that_is_paced_measures_once_for_each_line) {
   EXPECT_EQ(all[0]["cache"]["tokens"], 24 + 2 * (16 + 2)) << "rounds go on in one chat";
 }
 
+TEST(Bench, of_resuming_measures_the_saved_chat_and_nothing_else) {
+  const Folder home;
+  const Finished done = run(home, {"bench", "resume", "--recipes", "balanced,full", "--length",
+                                   "600", "--rounds", "2", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const json rows = done.json()["rows"];  // one document: `bench` itself did not run
+  ASSERT_EQ(rows.size(), 2u);
+  for (const json& row : rows) {
+    EXPECT_GT(row["tokens"], 500);
+    EXPECT_LT(row["tokens"], 800);
+    EXPECT_EQ(row["rounds"], 2);
+    EXPECT_EQ(row["reread_tokens"], 0) << "the whole chat came from the saved cache";
+    for (const char* measured :
+         {"resume_ms_warm", "resume_ms_cold", "plain_read_ms_warm", "plain_read_ms_cold",
+          "share_of_plain_read_warm", "share_of_plain_read_cold", "prefill_ms", "bytes_on_disk"})
+      EXPECT_GT(row[measured].get<double>(), 0) << measured;
+    EXPECT_EQ(row["bytes_fp16"], row["cache"]["kv_bytes_fp16"]);
+    EXPECT_GE(row["still_in_page_cache"], 0);
+    EXPECT_LE(row["still_in_page_cache"], 1);
+  }
+  EXPECT_LT(rows[0]["bytes_on_disk"], rows[1]["bytes_on_disk"]) << "balanced, then full";
+}
+
+TEST(Bench, of_resuming_refuses_a_chat_longer_than_the_context) {
+  const Folder home;
+  const Finished done = run(home, {"bench", "resume", "--length", "100000", "--json"});
+  EXPECT_EQ(done.exit_code, 5);
+  EXPECT_EQ(done.json()["error"]["code"], "CONTEXT_FULL") << done.err;
+}
+
 TEST(Bench, that_is_paced_says_when_lines_are_missing) {
   const Folder home;
   const Finished done = bench(home, "\n");

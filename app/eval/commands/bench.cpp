@@ -1,4 +1,5 @@
-// `satchel bench`: tokens per second of reading and answering, at given depths, per recipe.
+// `satchel bench`: tokens per second of reading and answering, at given depths, per recipe. What it
+// measures beside that are commands below it (bench_resume.cpp).
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -192,6 +193,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);
+  add_bench_resume(*command, choose);
 }
 
 }  // namespace satchel::app

@@ -5,11 +5,11 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/book_text.h"
 #include "app/eval/commands/engine_pair.h"
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/book_reading.h"
-#include "runtime/tokenizer/tokenizer.h"
 
 namespace satchel::app {
 namespace {
@@ -20,15 +20,6 @@ struct BookOptions {
   eval::BookSpec spec;
   std::string abilities{spec.abilities};
 };
-
-// As many sentences as make about so many tokens.
-Result<std::size_t> sentences_for(std::size_t n_tokens, eval::BookSpec spec,
-                                  const runtime::Tokenizer& tokenizer) {
-  spec.n_sentences = 1000;
-  SATCHEL_TRY_ASSIGN(const auto ids,
-                     tokenizer.encode(eval::make_book(spec).text, runtime::SpecialText::as_text));
-  return std::max<std::size_t>(1, n_tokens * spec.n_sentences / ids.size());
-}
 
 std::size_t count(const eval::BookReading& read, bool eval::BookAnswer::*is) {
   return static_cast<std::size_t>(std::ranges::count(read.answers, true, is));
@@ -95,8 +86,7 @@ Result<void> run(const BookOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const EnginePair engines, open_engine_pair(options.common, recipe, console));
   eval::BookSpec spec = options.spec;
   spec.abilities = options.abilities;
-  SATCHEL_TRY_ASSIGN(spec.n_sentences,
-                     sentences_for(options.n_tokens, spec, engines.first->tokenizer()));
+  SATCHEL_TRY_ASSIGN(spec, of_length(spec, options.n_tokens, engines.first->tokenizer()));
   const eval::Book book = eval::make_book(spec);
   SATCHEL_TRY_ASSIGN(const eval::BookReading read,
                      eval::read_book(*engines.first, *engines.second, recipe, book, limit,

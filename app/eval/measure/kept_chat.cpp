@@ -43,13 +43,27 @@ runtime::SessionOptions KeptChat::kept(runtime::SessionOptions options) const {
   return options;
 }
 
-Result<std::uint64_t> KeptChat::bytes_on_disk() const {
-  std::uint64_t n = 0;
+Result<std::vector<fs::path>> KeptChat::files() const {
+  std::vector<fs::path> files;
   std::error_code error;
   for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder_->path(), error))
-    if (file.is_regular_file(error)) n += file.file_size(error);
+    if (file.is_regular_file(error)) files.push_back(file.path());
+  if (error) return not_read(error);
+  return files;
+}
+
+Result<std::uint64_t> KeptChat::bytes_on_disk() const {
+  SATCHEL_TRY_ASSIGN(const std::vector<fs::path> all, files());
+  std::uint64_t n = 0;
+  std::error_code error;
+  for (const fs::path& file : all) n += fs::file_size(file, error);
   if (error) return not_read(error);
   return n;
+}
+
+Result<void> KeptChat::open_again() {
+  SATCHEL_TRY_ASSIGN(store_, storage::Store::open(in(folder_->path())));
+  return {};
 }
 
 }  // namespace satchel::eval

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "app/cli/scratch_folder.h"
 #include "runtime/engine.h"
@@ -21,6 +23,11 @@ class KeptChat {
   storage::Library& library() const { return store_->library(); }
   runtime::ChatId id() const { return chat_; }
   Result<std::uint64_t> bytes_on_disk() const;
+  Result<std::vector<std::filesystem::path>> files() const;
+  // As a program's end and the next one's beginning do it. No session may hold the chat; between
+  // the two, only files may be asked for.
+  void close() { store_.reset(); }
+  Result<void> open_again();
 
  private:
   KeptChat(std::unique_ptr<app::ScratchFolder> folder, std::unique_ptr<storage::Store> store,

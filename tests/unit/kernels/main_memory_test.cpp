@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -86,8 +87,45 @@ std::string flags_at(const void* address) {
   return {};
 }
 
+using Memory = std::unique_ptr<void, FreeZeroed>;
+
+Memory zeroed(std::size_t bytes) {
+  return {zeroed_memory(64, bytes), FreeZeroed{bytes}};
+}
+
+// Of this process, in main memory now.
+std::size_t resident_bytes() {
+  std::size_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * 4096;
+}
+
+TEST(ZeroedMemory, that_is_large_takes_no_pages_before_they_are_written) {
+  const std::size_t before = resident_bytes();
+  if (before == 0) GTEST_SKIP() << "this system tells no sizes";
+  const Memory memory = zeroed(256 * kMiB);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_LT(resident_bytes(), before + 64 * kMiB);
+  static_cast<char*>(memory.get())[100 * kMiB] = 1;
+  EXPECT_LT(resident_bytes(), before + 64 * kMiB);
+}
+
+TEST(ZeroedMemory, of_any_size_is_aligned_and_zeroed_and_given_back) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 5 * kMiB}) {
+    for (int again = 0; again < 3; ++again) {  // what was given back comes zeroed, too
+      const Memory memory = zeroed(bytes);
+      ASSERT_NE(memory, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0u);
+      auto* const at = static_cast<unsigned char*>(memory.get());
+      EXPECT_EQ(std::count(at, at + bytes, 0), static_cast<std::ptrdiff_t>(bytes));
+      std::fill_n(at, bytes, std::uint8_t{0xff});
+    }
+  }
+}
+
 TEST(ZeroedMemory, that_is_large_is_left_out_of_core_dumps) {
-  const std::unique_ptr<void, void (*)(void*)> memory(zeroed_memory(64, 4 * kMiB), std::free);
+  const Memory memory = zeroed(4 * kMiB);
   ASSERT_NE(memory, nullptr);
   const std::string flags = flags_at(memory.get());
   if (flags.empty()) GTEST_SKIP() << "this kernel tells no flags";

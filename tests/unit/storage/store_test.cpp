@@ -168,19 +168,6 @@ TEST(FolderLock, is_of_the_file_that_has_the_name) {
   EXPECT_EQ(code_of(FolderLock::take(path)), "LIBRARY_LOCKED");
 }
 
-TEST(RenameToFree, leaves_both_files_where_the_name_is_taken) {
-  const TempFolder folder;
-  write_file(folder / "new", "made");
-  write_file(folder / "name", "put there meanwhile");
-  EXPECT_FALSE(must(rename_to_free(folder / "new", folder / "name")));
-  EXPECT_EQ(read_file(folder / "new"), "made");
-  EXPECT_EQ(read_file(folder / "name"), "put there meanwhile");
-  EXPECT_TRUE(must(rename_to_free(folder / "new", folder / "free")));
-  EXPECT_EQ(read_file(folder / "free"), "made");
-  EXPECT_FALSE(fs::exists(folder / "new"));
-  EXPECT_FALSE(rename_to_free(folder / "new", folder / "other").ok());
-}
-
 // As network file systems have them, and /proc: there the file is a link to one that can be.
 TEST(SyncFile, a_folder_that_cannot_be_synced_is_no_failure) {
   const TempFolder folder;
