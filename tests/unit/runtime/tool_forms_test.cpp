@@ -199,6 +199,14 @@ TEST(ToolForms, a_template_says_by_its_text_which_it_is) {
   };
   EXPECT_EQ(form_of(chatml), "json");
   EXPECT_EQ(form_of(chatml + xml), "xml");
+  EXPECT_EQ(form_of(chatml + xml + "<think></think>"), "xml-nemotron");
+  EXPECT_EQ(form_of(chatml + "List of tools: <|tool_list_start|>["), "lfm2");
+  EXPECT_EQ(form_of(chatml + "List of tools: ["), "lfm2.5");
+  const std::string glm = "[gMASK]<sop><|user|><|observation|></think><arg_key>";
+  EXPECT_EQ(form_of(glm + "</arg_key>\n<arg_value>"), "glm");
+  EXPECT_EQ(form_of(glm + "</arg_key><arg_value>"), "glm-4.7");
+  EXPECT_EQ(form_of("<SPECIAL_10>System <SPECIAL_12> <TOOLCALL>["), "nemotron");
+  EXPECT_EQ(form_of("<|turn><turn|><|channel>thought\n<channel|><|tool_call>call:"), "gemma-4");
   EXPECT_EQ(form_of("<|start|>system<|message|> <|channel|>"), "harmony");
   EXPECT_EQ(form_of(chatml + xml + "{% macro render_extra_keys() %}"), "xml-coder");
 }
