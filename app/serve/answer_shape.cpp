@@ -21,12 +21,14 @@ Result<runtime::Grammar> grammar_of(const ChatRequest& request) {
     return shape.kind == Shape::Kind::grammar ? runtime::parse_gbnf(shape.text)
                                               : runtime::grammar_of_schema(schema);
   const ToolChoice& choice = request.tool_choice;
-  std::vector<runtime::ToolSchema> tools;
+  std::vector<Tool> tools;
   for (const Tool& tool : request.tools)
-    if (choice.name.empty() || choice.name == tool.name)
-      tools.push_back({tool.name, tool.parameters});
-  return runtime::grammar_of_tools(
-      {.tools = tools, .calls = choice.calls, .is_one = choice.is_one, .text_schema = schema});
+    if (choice.name.empty() || choice.name == tool.name) tools.push_back(tool);
+  return runtime::grammar_of_tools({.form = *request.form,
+                                    .tools = tools,
+                                    .calls = choice.calls,
+                                    .is_one = choice.is_one,
+                                    .text_schema = schema});
 }
 
 }  // namespace

@@ -32,12 +32,14 @@ void read_calls(const Json& calls, const std::string& path, Fields& fields, Chat
   for (std::size_t i = 0; i < calls.size() && !fields.error(); ++i) {
     Fields call(calls[i], path + "[" + std::to_string(i) + "]");
     const Json* const function = call.find("function");
+    const std::string id = call.text("id");
+    if (call.error()) return fields.fail(*call.error());
     if (function == nullptr) return fields.fail(bad_field(path, "Only functions are called here."));
     Fields inside(*function, call.path_of("function"));
     const std::string name = inside.text("name");
     const std::string arguments = inside.text("arguments", kArgumentsBytesMax);
     if (inside.error()) return fields.fail(*inside.error());
-    add_call(name, arguments, request);
+    add_call({.id = id, .name = name, .arguments = arguments}, request);
   }
 }
 
@@ -46,7 +48,8 @@ void read_message(const Json& given, const std::string& path, Fields& fields,
   Fields message(given, path);
   const std::string role = message.text("role");
   message.unsupported("audio", "is not supported.");
-  for (const char* name : {"refusal", "tool_call_id"}) message.find(name);
+  message.find("refusal");
+  const std::string call_id = message.text("tool_call_id");
   message.find("reasoning_content");  // thoughts are no part of a message
   const Json* content = message.find("content");
   const Json* calls = message.find("tool_calls");
@@ -58,7 +61,7 @@ void read_message(const Json& given, const std::string& path, Fields& fields,
                          : content_text(content != nullptr ? *content : Json(),
                                         message.path_of("content"), fields, {"text"});
   if (role == "tool")
-    add_result(text, request);
+    add_result({.call_id = call_id, .text = std::move(text)}, request);
   else
     add_message(role, std::move(text), message.path_of("role"), fields, request);
   if (has_calls) read_calls(*calls, message.path_of("tool_calls"), fields, request);
@@ -111,7 +114,7 @@ void add_message(const std::string& role, std::string text, const std::string& p
                  ChatRequest& request) {
   if (role == "user" || role == "assistant") {
     const auto who = role == "user" ? runtime::Role::user : runtime::Role::assistant;
-    request.messages.push_back({who, std::move(text)});
+    request.messages.push_back({.role = who, .text = std::move(text)});
     return;
   }
   const bool is_system = role == "system" || role == "developer";
@@ -213,7 +216,7 @@ Parsed parse_completion(const Json& body, const Defaults& defaults, ChatRequest&
   read_grammar(fields, request.shape);
   std::vector<std::string> prompts = fields.texts("prompt", 1);
   if (prompts.size() == 1)
-    request.messages.push_back({runtime::Role::user, std::move(prompts.front())});
+    request.messages.push_back({.role = runtime::Role::user, .text = std::move(prompts.front())});
   else
     fields.fail("prompt", "must be one text.");
   return finished(fields, request);

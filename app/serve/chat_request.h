@@ -17,17 +17,25 @@ namespace satchel::serve {
 
 struct Said {
   runtime::Role role = runtime::Role::user;  // or the model's
-  std::string text;                          // without thoughts
-  friend bool operator==(const Said&, const Said&) = default;
+  std::string text = {};                     // without thoughts
+  runtime::TextMarks marks = {};
+  // Of a request, until write_calls(): the model's calls behind the text; results before it.
+  std::vector<ToolCall> calls = {};
+  std::vector<ToolResult> results = {};
+  friend bool operator==(const Said& a, const Said& b) {
+    return a.role == b.role && a.text == b.text && a.marks == b.marks;
+  }
 };
 
 struct ChatRequest {
   std::string model;  // "": the one that is open
   std::optional<std::string> system;
   std::size_t system_own = 0, system_end = 0;  // of it: what a response that follows inherits
+  runtime::TextMarks system_marks = {};        // in it, by write_tools()
   std::vector<Said> messages;                  // the first and the last one are the user's
   runtime::Sampling sampling;                  // its grammar: by compile_shape()
   AnswerShape shape;
+  const ToolForm* form = runtime::tool_forms().front();  // the model's
   std::vector<Tool> tools;
   ToolChoice tool_choice;
   std::vector<std::string> stop;

@@ -46,7 +46,8 @@ Result<void> Desk::load() {
     chat.saved = row.id;
     SATCHEL_TRY_ASSIGN(const auto messages, service_.store()->library().messages(row.id));
     for (const runtime::StoredMessage& message : messages)
-      if (message.role != Role::system) chat.said.push_back({message.role, message.text});
+      if (message.role != Role::system)
+        chat.said.push_back({.role = message.role, .text = message.text});
     chats_.push_front(std::move(chat));  // the one used last is listed first
     chats_.front().used = 0;
   }
@@ -169,6 +170,7 @@ Result<KnownChat*> Desk::begin_chat(Turn& turn, const kvcache::Recipe& recipe,
   start.memory.recipe = recipe;
   start.name = name_of(chat);
   start.system = request.system;
+  start.system_marks = request.system_marks;
   SATCHEL_TRY_ASSIGN(chat.handle, service_.begin(std::move(start), {}, {stop, {}}));
   turn.is_new_ = true;
   chats_.push_back(std::move(chat));
@@ -212,10 +214,12 @@ Result<void> Desk::cut(KnownChat& chat, std::size_t n, const std::stop_token& st
 Result<void> Desk::add(const Turn& turn, const std::stop_token& stop) {
   KnownChat& chat = *turn.chat_;
   const ChatRequest& request = turn.request_;
-  if (turn.is_branch_) SATCHEL_TRY(cut(chat, n_common(chat.said, request.messages), stop));
+  if (turn.is_branch_)
+    SATCHEL_TRY(cut(chat, n_common(chat.said, request.messages, *request.form), stop));
   std::vector<runtime::MessageText> texts;
   for (std::size_t i = chat.said.size(); i < request.messages.size(); ++i)
-    texts.push_back({request.messages[i].role, request.messages[i].text});
+    texts.push_back(
+        {request.messages[i].role, request.messages[i].text, &request.messages[i].marks});
   if (texts.empty()) return {};
   const auto appended = with_room(&chat, [&] {
     return service_.append(chat.handle, texts, {stop, {}});

@@ -202,7 +202,7 @@ class Desk {
     }
   }
   static bool lacks_memory(const Error& error);
-  Result<void> keep_shown(KnownChat& chat, const std::string& text);
+  Result<void> keep_shown(KnownChat& chat, const Said& shown);
   void take_back(KnownChat& chat);
   Result<runtime::GenerateReport> answer_beside(Turn& turn, const runtime::ChatCall& call,
                                                 const std::stop_token& client);

@@ -5,6 +5,7 @@
 #include "app/serve/desk.h"
 #include "app/serve/stop_text.h"
 #include "runtime/chat/chat_errors.h"
+#include "runtime/tools/call_reader.h"
 
 namespace satchel::serve {
 using runtime::Role;
@@ -13,7 +14,9 @@ using runtime::Role;
 class AnswerTeller {
  public:
   AnswerTeller(const ChatRequest& request, const Listener& listener)
-      : listener_(listener), stops_(request.stop), reader_(!request.tools.empty()) {}
+      : listener_(listener), stops_(request.stop), form_(*request.form) {
+    if (!request.tools.empty()) reader_.emplace(form_, request.tools);
+  }
 
   void hear(const runtime::ChatEvent& event) {
     if (std::holds_alternative<runtime::Progress>(event) && listener_.reads) listener_.reads();
@@ -28,9 +31,15 @@ class AnswerTeller {
   }
   void finish() {
     show(stops_.finish());
-    tell(reader_.finish());
+    if (reader_) tell(reader_->finish());
   }
   const StopText& stops() const { return stops_; }
+
+  // As it is told to the model again.
+  Said shown() const {
+    if (calls.empty()) return {.role = Role::assistant, .text = raw};
+    return said_with_calls(text, calls, form_);
+  }
 
   std::string raw, text, thoughts;  // raw: the text with its calls
   std::vector<ToolCall> calls;
@@ -38,12 +47,14 @@ class AnswerTeller {
  private:
   void show(const std::string& shown) {
     raw += shown;
-    tell(reader_.push(shown));
+    if (reader_) return tell(reader_->push(shown));
+    tell({.said = shown, .calls = {}});
   }
-  void tell(const CallReader::Read& read) {
+  void tell(runtime::CallReader::Read read) {
     text += read.said;
     if (!read.said.empty() && listener_.said) listener_.said(read.said);
-    for (const ToolCall& call : read.calls) {
+    for (ToolCall& call : read.calls) {
+      call.id = fresh_id("call_");
       calls.push_back(call);
       if (listener_.called) listener_.called(call);
     }
@@ -51,7 +62,8 @@ class AnswerTeller {
 
   const Listener& listener_;
   StopText stops_;
-  CallReader reader_;
+  const ToolForm& form_;
+  std::optional<runtime::CallReader> reader_;  // none: without tools all is text
   bool has_begun_ = false;
 };
 
@@ -183,7 +195,7 @@ Result<Outcome> Desk::told(Turn& turn, AnswerTeller& teller,
                            const runtime::GenerateReport& report) {
   KnownChat& chat = *turn.chat_;
   if (report.answer.value != 0) {
-    chat.said.push_back({Role::assistant, report.text});
+    chat.said.push_back({.role = Role::assistant, .text = report.text});
     learn_ids(chat);
   }
   teller.finish();
@@ -192,7 +204,7 @@ Result<Outcome> Desk::told(Turn& turn, AnswerTeller& teller,
   outcome.text = std::move(teller.text);
   outcome.calls = std::move(teller.calls);
   outcome.thoughts = std::move(teller.thoughts);
-  if (teller.stops().found()) SATCHEL_TRY(keep_shown(chat, teller.raw));
+  if (teller.stops().found()) SATCHEL_TRY(keep_shown(chat, teller.shown()));
   if (chat.said.back().role == Role::assistant) outcome.kept = chat.said.back().text;
   return outcome;
 }
@@ -212,14 +224,15 @@ void Desk::count(const Outcome& outcome, bool has_left) {
 }
 
 // The client knows nothing of the text that ended an answer: it will send back what it was shown.
-Result<void> Desk::keep_shown(KnownChat& chat, const std::string& text) {
+Result<void> Desk::keep_shown(KnownChat& chat, const Said& shown) {
   if (chat.said.empty() || chat.said.back().role != Role::assistant) return {};
   SATCHEL_TRY(cut(chat, chat.said.size() - 1, {}));
-  if (text.empty()) return {};
-  const runtime::MessageText shown{.role = Role::assistant, .text = text};
-  const auto added = service_.append(chat.handle, {&shown, 1});
+  if (shown.text.empty()) return {};
+  const runtime::MessageText text{
+      .role = Role::assistant, .text = shown.text, .marks = &shown.marks};
+  const auto added = service_.append(chat.handle, {&text, 1});
   if (!added.ok()) return added.error();
-  chat.said.push_back({Role::assistant, text});
+  chat.said.push_back(shown);
   learn_ids(chat);
   return {};
 }

@@ -40,7 +40,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
     return begin_chat(turn, recipe, stop);
   }
   SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
-  const std::size_t n = n_common(chat.said, request.messages);
+  const std::size_t n = n_common(chat.said, request.messages, *request.form);
   SATCHEL_TRY_ASSIGN(const bool goes_on, look(stop, [&]() -> Result<bool> {
                        const runtime::Session* session = service_.session(chat.handle);
                        return session != nullptr &&
@@ -55,7 +55,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
 Result<KnownChat*> Desk::choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop) {
   const ChatRequest& request = turn.request_;
   SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(match, stop));
-  const std::size_t n = n_common(match.said, request.messages);
+  const std::size_t n = n_common(match.said, request.messages, *request.form);
   if (n == match.said.size()) return &match;
   const auto branched = branch(match, stop);
   if (branched.ok()) {
@@ -152,15 +152,19 @@ Result<std::size_t> Desk::tokens_of(const ChatRequest& request) const {
   const runtime::ChatTemplate& form = engine.chat_template();
   const auto thinking =
       request.thinks || !form.has_thinking_switch() ? start_.thinking : runtime::Thinking::off;
-  std::optional<std::string_view> system =
-      request.system ? *request.system : form.default_system(thinking);
-  SATCHEL_TRY_ASSIGN(const Ids opening, form.open_chat(engine.tokenizer(), system, thinking));
+  const std::string& system = request.system ? *request.system : form.default_system(thinking);
+  const runtime::TurnText told(system, &request.system_marks);
+  SATCHEL_TRY_ASSIGN(const Ids opening, form.open_chat(engine.tokenizer(), told, thinking));
   std::size_t n = opening.size();
+  bool is_first = true;
   for (const Said& said : request.messages) {
-    const Result<Ids> ids =
-        said.role == Role::user
-            ? form.user_turn(engine.tokenizer(), said.text, std::exchange(system, {}))
-            : form.assistant_turn(engine.tokenizer(), said.text, thinking);
+    const runtime::TurnText text(said.text, &said.marks);
+    const Result<Ids> ids = said.role == Role::user
+                                ? form.user_turn(engine.tokenizer(), text,
+                                                 std::exchange(is_first, false)
+                                                     ? std::optional(std::string_view(system))
+                                                     : std::nullopt)
+                                : form.assistant_turn(engine.tokenizer(), text, thinking);
     if (!ids.ok()) return ids.error();
     n += ids->size();
   }

@@ -34,9 +34,9 @@ void set_id(KnownChat& chat, std::string id) {
   chat.id = std::move(id);
 }
 
-std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b) {
-  const auto is_same = [](const Said& one, const Said& other) {
-    return one.role == other.role && is_same_text(one.text, other.text);
+std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b, const ToolForm& form) {
+  const auto is_same = [&](const Said& one, const Said& other) {
+    return one.role == other.role && is_same_text(one.text, other.text, form);
   };
   return static_cast<std::size_t>(std::ranges::mismatch(a, b, is_same).in1 - a.begin());
 }
@@ -51,7 +51,7 @@ KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted) {
   auto best_rank = std::tuple(std::size_t{0}, false, false, std::uint64_t{0});
   for (KnownChat& chat : chats) {
     if (chat.group != wanted.request.group || !fits(chat, wanted)) continue;
-    const std::size_t n = n_common(chat.said, wanted.request.messages);
+    const std::size_t n = n_common(chat.said, wanted.request.messages, *wanted.request.form);
     const auto rank = std::tuple(n, n == chat.said.size(), chat.is_open(), chat.used);
     if (n == 0 || rank <= best_rank) continue;
     if (chat.is_taken && !chat.client.stop_requested() && !is_much(chat.said, n)) continue;

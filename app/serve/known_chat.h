@@ -42,7 +42,8 @@ void set_id(KnownChat& chat, std::string id);
 inline constexpr std::size_t kHashDigits = 16;
 std::string short_hash(std::string_view text);
 
-std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b);
+// form  of their calls
+std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b, const ToolForm& form);
 
 // recipe  as JSON; "": any
 struct Wanted {

@@ -21,13 +21,13 @@ bool wants_thoughts(Fields& fields) {
 }
 
 // What a tool gave: a text or a list of texts; nothing is one, too.
-std::string result_of(Fields& block, Fields& fields) {
-  block.find("tool_use_id");
+ToolResult result_of(Fields& block, Fields& fields) {
+  const std::string id = block.text("tool_use_id");
   const bool is_error = block.flag("is_error", false);
   const Json* const content = block.find("content");
   const std::string text =
       content == nullptr ? "" : content_text(*content, block.path_of("content"), fields, {"text"});
-  return (is_error ? "Error: " : "") + text;
+  return {.call_id = id, .text = (is_error ? "Error: " : "") + text};
 }
 
 // A message's blocks: texts are joined; the model's calls and what came of them stand between.
@@ -49,10 +49,12 @@ void read_blocks(const std::string& role, const Json& content, const std::string
     Fields block(content[i], path + ".content[" + std::to_string(i) + "]");
     const std::string type = block.text("type");
     if (type == "tool_use" && role == "assistant") {
-      const std::string name = block.text("name");
       const Json* const input = block.find("input");
-      if (!has_message) request.messages.push_back({runtime::Role::assistant, ""});
-      add_call(name, input != nullptr ? dump(*input) : "{}", request);
+      if (!has_message) request.messages.push_back({.role = runtime::Role::assistant});
+      add_call({.id = block.text("id"),
+                .name = block.text("name"),
+                .arguments = input != nullptr ? dump(*input) : "{}"},
+               request);
       has_message = true;
     } else if (type == "tool_result" && role == "user") {
       add_result(result_of(block, fields), request);
@@ -61,7 +63,7 @@ void read_blocks(const std::string& role, const Json& content, const std::string
       const std::string text =
           content_text(Json::array({content[i]}), path + ".content", fields, {"text"});
       if (has_message)
-        request.messages.back().text += "\n" + text;
+        request.messages.back().text += (request.messages.back().text.empty() ? "" : "\n") + text;
       else if (!text.empty())
         add_message(role, text, path + ".role", fields, request);
       has_message = has_message || !text.empty();

@@ -56,12 +56,14 @@ void read_item(const Json& given, const std::string& path, Fields& fields, ChatR
   if (type == "function_call" || type == "function_call_output") {
     const std::string name = item.text("name");
     const std::string arguments = item.text("arguments", kArgumentsBytesMax);
+    const std::string id = item.text("call_id");
     const Json* const output = item.find("output");
     if (item.error()) return fields.fail(*item.error());
-    if (type == "function_call") return add_call(name, arguments, request);
-    return add_result(content_text(output != nullptr ? *output : Json(), item.path_of("output"),
-                                   fields, {"input_text", "output_text", "text"}),
-                      request);
+    if (type == "function_call")
+      return add_call({.id = id, .name = name, .arguments = arguments}, request);
+    std::string text = content_text(output != nullptr ? *output : Json(), item.path_of("output"),
+                                    fields, {"input_text", "output_text", "text"});
+    return add_result({.call_id = id, .text = std::move(text)}, request);
   }
   const std::string role = item.text("role");
   const Json* content = item.find("content");
@@ -99,7 +101,7 @@ Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& r
   }
   const Json* input = fields.find("input");
   if (input != nullptr && input->is_string())
-    request.messages.push_back({runtime::Role::user, input->get<std::string>()});
+    request.messages.push_back({.role = runtime::Role::user, .text = input->get<std::string>()});
   else if (input == nullptr || !input->is_array())
     fields.fail("input", "must be a text or a list of messages.");
   else

@@ -14,10 +14,10 @@ constexpr std::size_t kNumberDigits = 8;
 
 // numbers  as the id has them, so that they cannot be changed by themselves
 std::string hash_of(std::string_view numbers, const std::optional<std::string>& system,
-                    std::span<const Said> messages) {
+                    std::span<const Said> messages, const ToolForm& form) {
   std::string all = std::string(numbers) + (system ? "1" + *system : "0");
   for (const Said& said : messages) {
-    const std::string text = comparable_text(said.text);
+    const std::string text = comparable_text(said.text, form);
     all +=
         (said.role == runtime::Role::user ? "u" : "m") + std::to_string(text.size()) + ":" + text;
   }
@@ -77,7 +77,7 @@ std::string ResponseIds::make(const std::string& session, const ChatRequest& req
   const std::string numbers = digits_of(request.messages.size()) + digits_of(request.system_own) +
                               digits_of(request.system_end);
   return std::string(kPrefix) + short_hash(session) +
-         hash_of(numbers, request.system, request.messages) + numbers +
+         hash_of(numbers, request.system, request.messages, *request.form) + numbers +
          fresh_id("").substr(0, kNumberDigits);
 }
 
@@ -123,7 +123,8 @@ std::optional<ResponseIds::Place> ResponseIds::find(const std::list<KnownChat>& 
   const std::span<const Said> said = found->said;
   const std::span<const Said> rest = said.subspan(named->n_messages);
   const bool is_answered = !rest.empty() && rest.front().role == runtime::Role::assistant;
-  if (hash_of(named->numbers, found->system, said.first(named->n_messages)) != named->messages ||
+  if (hash_of(named->numbers, found->system, said.first(named->n_messages), form_) !=
+          named->messages ||
       !has_answer(id, is_answered ? rest.front().text : ""))
     return std::nullopt;
   Place place{.chat = *found,

@@ -20,6 +20,8 @@ namespace satchel::serve {
 
 class ResponseIds {
  public:
+  // form  of the calls in the chats
+  explicit ResponseIds(const ToolForm& form = *runtime::tool_forms().front()) : form_(form) {}
   // Of the answer to a request, which has all messages of its chat.
   static std::string make(const std::string& session, const ChatRequest& request);
   // answer    as its chat has it; "": none
@@ -45,6 +47,7 @@ class ResponseIds {
   bool has_answer(const std::string& id, const std::string& answer) const;
   void drop_oldest();
 
+  const ToolForm& form_;
   mutable std::mutex mutex_;
   std::map<std::string, Kept> kept_;  // by id
   std::deque<std::string> order_;     // of the ids, the oldest first …

@@ -17,7 +17,11 @@ ApiError not_found(const std::string& what) {
 }  // namespace
 
 Routes::Routes(Desk& desk, Metrics& metrics, RouteOptions options)
-    : desk_(desk), options_(std::move(options)), began_s_(clock_.wall_ms() / 1000) {
+    : desk_(desk),
+      form_(runtime::tool_form(desk.service().engine()->chat_template().tool_form())),
+      ids_(form_),
+      options_(std::move(options)),
+      began_s_(clock_.wall_ms() / 1000) {
   const auto talks = [this](Parse parse, MakeForm make_form) {
     return
         [this, parse, make_form](const HttpRequest& http) { return talk(http, parse, make_form); };
@@ -77,6 +81,7 @@ std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse, ChatR
   Json body;
   if (auto error = parse_body(http.body, body)) return error;
   if (auto error = parse(body, options_.defaults, request)) return error;
+  request.form = &form_;
   if (auto error = compile_shape(request)) return error;
   if (!request.previous.empty()) {
     const auto found = desk_.alone(
@@ -87,11 +92,8 @@ std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse, ChatR
                        "Previous response with id '" + request.previous + "' not found.",
                        "previous_response_not_found");
   }
-  if (!request.tools.empty()) {
-    const std::string before =
-        request.system.value_or(desk_.service().engine()->chat_template().default_system());
-    request.system = before + (before.empty() ? "" : "\n\n") + tools_text(request.tools);
-  }
+  write_calls(request);
+  write_tools(desk_.service().engine()->chat_template().default_system(), request);
   if (const auto session = http.header("x-satchel-session"); session && request.session.empty()) {
     if (!is_session_id(*session)) return bad_field("X-Satchel-Session", "This is no session id.");
     request.session = *session;

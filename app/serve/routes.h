@@ -58,6 +58,7 @@ class Routes {
   Json model_json() const;
 
   Desk& desk_;
+  const ToolForm& form_;  // of the model
   ResponseIds ids_;
   const RouteOptions options_;
   std::vector<Route> routes_;

@@ -1,20 +1,19 @@
 #include "app/serve/tools.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "app/serve/chat_request.h"
-#include "app/serve/known_chat.h"
+#include "runtime/tools/call_reader.h"
+#include "runtime/tools/tool_text.h"
 
 namespace satchel::serve {
 namespace {
 
-using runtime::kCallBegin;
-using runtime::kCallEnd;
 using Calls = runtime::ToolAnswers::Calls;
 
 constexpr std::size_t kNameBytesMax = 64;
-constexpr std::string_view kSpace = " \t\r\n", kResultEnd = "</tool_response>";
 
 bool is_tool_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && std::ranges::all_of(name, [](char c) {
@@ -74,61 +73,31 @@ void read_choice(Fields& fields, ChatRequest& request) {
     fields.fail("tool_choice", "asks for a call, and there are no tools.");
 }
 
-// With the spaces that models have seen.
-void write_spaced(const Json& value, std::string& out) {
-  if (!value.is_structured()) {
-    out += dump(value);
-    return;
+// The names of the calls of a message, in their order.
+std::vector<std::string> called_in(const Said& said, const ChatRequest& request) {
+  std::vector<std::string> names;
+  for (const ToolCall& call : said.calls) names.push_back(call.name);
+  if (!names.empty() || said.role != runtime::Role::assistant) return names;
+  const auto read = runtime::read_calls(said.text, *request.form, request.tools);
+  if (read)
+    for (const ToolCall& call : read->calls) names.push_back(call.name);
+  return names;
+}
+
+using NamesById = std::map<std::string, std::string>;
+
+// called  by the message that these results follow
+void name_results(const NamesById& names, const std::vector<std::string>& called,
+                  std::vector<ToolResult>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (const auto found = names.find(all[i].call_id); found != names.end())
+      all[i].name = found->second;
+    else if (!called.empty())
+      all[i].name = called[std::min(i, called.size() - 1)];
   }
-  bool is_first = true;
-  out += value.is_object() ? '{' : '[';
-  for (const auto& [name, one] : value.items()) {
-    if (!std::exchange(is_first, false)) out += ", ";
-    if (value.is_object()) out += dump(Json(name)) + ": ";
-    write_spaced(one, out);
-  }
-  out += value.is_object() ? '}' : ']';
-}
-
-std::string trimmed_end(std::string_view text) {
-  const std::size_t last = text.find_last_not_of(kSpace);
-  return std::string(text.substr(0, last == std::string_view::npos ? 0 : last + 1));
-}
-
-// How many of the last bytes may belong to a call: the beginning of its mark, and white space.
-std::size_t n_held(std::string_view text) {
-  std::size_t n = std::min(text.size(), kCallBegin.size() - 1);
-  while (n > 0 && !text.ends_with(kCallBegin.substr(0, n))) --n;
-  return text.size() - trimmed_end(text.substr(0, text.size() - n)).size();
-}
-
-// Between the marks.
-bool read_call(std::string_view text, ToolCall& call) {
-  const Json said = Json::parse(text, nullptr, false);
-  if (!said.is_object() || !said.contains("name") || !said["name"].is_string()) return false;
-  call.id = fresh_id("call_");
-  call.name = said["name"].get<std::string>();
-  const Json arguments = said.contains("arguments") ? said["arguments"] : Json::object();
-  call.arguments = arguments.is_string() ? arguments.get<std::string>() : dump(arguments);
-  return true;
-}
-
-bool has_call(const std::string& text) {
-  return text.find(kCallBegin) != std::string::npos;
 }
 
 }  // namespace
-
-std::string comparable_text(const std::string& text) {
-  if (!has_call(text)) return text;
-  CallReader reader(true);
-  CallReader::Read read = reader.push(text);
-  const CallReader::Read rest = reader.finish();
-  std::string out = trimmed_end(read.said + rest.said);
-  for (const ToolCall& call : read.calls)
-    out += "\n" + call.name + " " + nlohmann::json::parse(call.arguments, nullptr, false).dump();
-  return out;
-}
 
 void read_tools(Fields& fields, ChatRequest& request) {
   if (const Json* tools = fields.find("tools")) {
@@ -141,101 +110,82 @@ void read_tools(Fields& fields, ChatRequest& request) {
   read_choice(fields, request);
 }
 
-std::string call_text(std::string_view name, const std::string& arguments) {
-  const Json given = Json::parse(arguments.empty() ? "{}" : arguments, nullptr, false);
-  std::string text = std::string(kCallBegin) + "\n{\"name\": " + dump(Json(std::string(name))) +
-                     ", \"arguments\": ";
-  write_spaced(given.is_discarded() ? Json(arguments) : given, text);
-  return text + "}\n" + std::string(kCallEnd);
-}
-
-std::string result_text(const std::string& result) {
-  return "<tool_response>\n" + result + "\n" + std::string(kResultEnd);
-}
-
-std::string tools_text(const std::vector<Tool>& tools) {
-  std::string text =
-      "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are "
-      "provided with function signatures within <tools></tools> XML tags:\n<tools>";
-  for (const Tool& tool : tools) {
-    Json function{{"name", tool.name}};
-    if (!tool.description.empty()) function["description"] = tool.description;
-    if (!tool.parameters.empty())
-      function["parameters"] = Json::parse(tool.parameters, nullptr, false);
-    text += "\n";
-    write_spaced(Json{{"type", "function"}, {"function", std::move(function)}}, text);
-  }
-  return text +
-         "\n</tools>\n\nFor each function call, return a json object with function name and "
-         "arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": "
-         "<function-name>, \"arguments\": <args-json-object>}\n</tool_call>";
-}
-
-void add_call(std::string_view name, const std::string& arguments, ChatRequest& request) {
+void add_call(ToolCall call, ChatRequest& request) {
   std::vector<Said>& messages = request.messages;
-  const std::string text = call_text(name, arguments);
   if (messages.empty() || messages.back().role != runtime::Role::assistant)
-    messages.push_back({runtime::Role::assistant, text});
-  else
-    messages.back().text += (messages.back().text.empty() ? "" : "\n") + text;
+    messages.push_back({.role = runtime::Role::assistant});
+  messages.back().calls.push_back(std::move(call));
 }
 
-void add_result(const std::string& result, ChatRequest& request) {
+void add_result(ToolResult result, ChatRequest& request) {
   std::vector<Said>& messages = request.messages;
-  const bool follows = !messages.empty() && messages.back().role == runtime::Role::user &&
-                       messages.back().text.ends_with(kResultEnd);
-  if (follows)
-    messages.back().text += "\n" + result_text(result);
-  else
-    messages.push_back({runtime::Role::user, result_text(result)});
+  const bool follows =
+      !messages.empty() && !messages.back().results.empty() && messages.back().text.empty();
+  if (!follows) messages.push_back({.role = runtime::Role::user});
+  messages.back().results.push_back(std::move(result));
 }
 
-bool is_same_text(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  return has_call(a) && has_call(b) && comparable_text(a) == comparable_text(b);
+Said said_with_calls(const std::string& text, const std::vector<ToolCall>& calls,
+                     const ToolForm& form) {
+  runtime::MarkedText written = form.answer(text, calls);
+  return {.role = runtime::Role::assistant,
+          .text = std::move(written.text),
+          .marks = std::move(written.marks)};
 }
 
-// --- CallReader
-
-CallReader::Read CallReader::push(std::string_view delta) {
-  Read read;
-  held_ += delta;
-  if (reads_)
-    take(read);
-  else
-    read.said = std::exchange(held_, {});
-  return read;
-}
-
-void CallReader::take(Read& read) {
-  for (;;) {
-    const std::size_t mark = held_.find(in_call_ ? kCallEnd : kCallBegin);
-    if (mark == std::string::npos) break;
-    const std::string before = held_.substr(0, mark);
-    held_.erase(0, mark + (in_call_ ? kCallEnd : kCallBegin).size());
-    ToolCall call;
-    if (!in_call_)
-      read.said += trimmed_end(before);
-    else if (read_call(before, call))
-      read.calls.push_back(std::move(call));
-    else
-      read.said += std::string(kCallBegin) + before + std::string(kCallEnd);
-    had_call_ = had_call_ || in_call_;
-    in_call_ = !in_call_;
+void write_calls(ChatRequest& request) {
+  NamesById names;
+  std::vector<std::string> called;  // by the message before
+  std::vector<Said> out;
+  for (Said& said : request.messages) {
+    if (said.results.empty()) {
+      called = called_in(said, request);
+      for (const ToolCall& call : said.calls)
+        if (!call.id.empty()) names[call.id] = call.name;
+      out.push_back(said.calls.empty() ? said
+                                       : said_with_calls(said.text, said.calls, *request.form));
+      continue;
+    }
+    name_results(names, called, said.results);
+    runtime::MarkedText written = request.form->results(said.results);
+    // What the user says behind them is of the same message, unless they are no user's.
+    const bool is_apart = written.marks.is_turn;
+    if (!is_apart && !said.text.empty()) written.add("\n").add(said.text);
+    out.push_back({.role = runtime::Role::user, .text = written.text, .marks = written.marks});
+    if (is_apart && !said.text.empty())
+      out.push_back({.role = runtime::Role::user, .text = said.text});
   }
-  if (in_call_) return;
-  if (had_call_) held_.erase(0, std::min(held_.find_first_not_of(kSpace), held_.size()));
-  const std::size_t n = held_.size() - n_held(held_);
-  if (n > 0) had_call_ = false;
-  read.said += held_.substr(0, n);
-  held_.erase(0, n);
+  request.messages = std::move(out);
 }
 
-CallReader::Read CallReader::finish() {
-  Read read;
-  if (in_call_) read.said = kCallBegin;
-  read.said += std::exchange(held_, {});
-  return read;
+void write_tools(const std::string& default_text, ChatRequest& request) {
+  if (request.tools.empty()) return;
+  const std::string own = request.system.value_or(default_text);
+  runtime::MarkedText told = request.form->system(own, request.tools);
+  const std::string_view text = runtime::trimmed(own);
+  const std::size_t before = told.text.starts_with(own) ? 0 : told.text.rfind(text);
+  for (std::size_t* const place : {&request.system_own, &request.system_end})
+    if (*place > 0 && before != std::string::npos)
+      *place = std::min(*place + before, told.text.size());
+  request.system = std::move(told.text);
+  request.system_marks = std::move(told.marks);
+}
+
+std::string comparable_text(const std::string& text, const ToolForm& form) {
+  const auto read = runtime::read_calls(text, form);
+  if (!read) return text;
+  std::string out(runtime::trimmed_end(read->said));
+  for (const ToolCall& call : read->calls) {
+    const auto arguments = nlohmann::json::parse(call.arguments, nullptr, false);  // sorted
+    out += "\n" + call.name + " " + (arguments.is_discarded() ? call.arguments : arguments.dump());
+  }
+  return out;
+}
+
+bool is_same_text(const std::string& a, const std::string& b, const ToolForm& form) {
+  const auto has_call = [&](const std::string& text) { return text.find(form.begin) != text.npos; };
+  if (a == b) return true;
+  return has_call(a) && has_call(b) && comparable_text(a, form) == comparable_text(b, form);
 }
 
 }  // namespace satchel::serve

@@ -1,5 +1,5 @@
-// Tools: what a client offers to be called, and how it is told to a model and read from it. Models
-// know calls as text, in one form (runtime/grammar/tool_grammar.h); here it is written and parsed.
+// Tools: what a client offers to be called, what it sends back of calls and their results, and how
+// both become texts in the form that the model was trained on (runtime/tools).
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "app/serve/fields.h"
-#include "runtime/grammar/tool_grammar.h"
+#include "runtime/tools/tool_form.h"
+#include "runtime/tools/tool_grammar.h"
 
 namespace satchel::serve {
 
 struct ChatRequest;
-
-struct Tool {
-  std::string name, description;
-  std::string parameters = {};  // a JSON schema; "": it takes none
-};
+struct Said;
+using runtime::Tool;
+using runtime::ToolCall;
+using runtime::ToolForm;
+using runtime::ToolResult;
 
 struct ToolChoice {
   runtime::ToolAnswers::Calls calls = runtime::ToolAnswers::Calls::may;
@@ -25,48 +26,26 @@ struct ToolChoice {
   bool is_one = false;
 };
 
-struct ToolCall {
-  std::string id, name;
-  std::string arguments;  // JSON
-};
-
 inline constexpr std::size_t kToolsMax = 128;
 
 // --- what a client offers: OpenAI's form, wrapped in "function" or not, and Anthropic's.
 void read_tools(Fields& fields, ChatRequest& request);
 
-// --- as text
-std::string call_text(std::string_view name, const std::string& arguments);
-std::string result_text(const std::string& result);
-// For the system text: what there is, and how it is called.
-std::string tools_text(const std::vector<Tool>& tools);
 // Adds a call to the model's message that is last, or as one; a result to those before it.
-void add_call(std::string_view name, const std::string& arguments, ChatRequest& request);
-void add_result(const std::string& result, ChatRequest& request);
+void add_call(ToolCall call, ChatRequest& request);
+void add_result(ToolResult result, ChatRequest& request);
+
+// --- as text, in the form of the request
+// Of messages with calls and results, which are texts from then on. A result whose call is none of
+// the request's belongs to the call at its place in the message before.
+void write_calls(ChatRequest& request);
+// Into the system text. default_text: where the request has none
+void write_tools(const std::string& default_text, ChatRequest& request);
+Said said_with_calls(const std::string& text, const std::vector<ToolCall>& calls,
+                     const ToolForm& form);
 // Where it has calls: said with their names and arguments, however they are spaced and ordered.
-std::string comparable_text(const std::string& text);
+std::string comparable_text(const std::string& text, const ToolForm& form);
 // Whether both say the same by that.
-bool is_same_text(const std::string& a, const std::string& b);
-
-// Separates calls from what is said, as an answer is made. White space beside calls is dropped;
-// what is no whole call in the end is text.
-class CallReader {
- public:
-  struct Read {
-    std::string said;
-    std::vector<ToolCall> calls;
-  };
-  // reads: false: all is text
-  explicit CallReader(bool reads) : reads_(reads) {}
-  Read push(std::string_view delta);
-  Read finish();
-
- private:
-  void take(Read& read);
-
-  bool reads_;
-  bool in_call_ = false, had_call_ = false;
-  std::string held_;
-};
+bool is_same_text(const std::string& a, const std::string& b, const ToolForm& form);
 
 }  // namespace satchel::serve

@@ -22,6 +22,7 @@ Result<void> OpenChat::make_session(const Host& host) {
   SessionOptions options(start_.memory.recipe);
   options.budget_bytes = start_.memory.limit_bytes;
   options.system = start_.system;
+  options.system_marks = start_.system_marks;
   options.thinking = start_.thinking;
   options.beyond = start_.beyond;
   options.chat = id_;

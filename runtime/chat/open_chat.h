@@ -25,6 +25,7 @@ struct ChatStart {
   MemorySettings memory;
   std::string name = {};                   // "": by its first message, or by the date
   std::optional<std::string> system = {};  // system prompt; none: the template's own
+  TextMarks system_marks = {};             // in it; a chat that is opened again has its tokens
   Thinking thinking = Thinking::automatic;
   std::optional<BeyondContext> beyond = {};  // none: as its recipe has it, or was chosen before
 };

@@ -15,6 +15,17 @@ StepList::At spaces(StepList& steps, std::size_t n, StepList::At next) {
   return at;
 }
 
+// Where each part of what is said has a mark: thoughts, as often as they come, then the answer.
+StepList::At behind_marks(StepList& steps, const AnswerOpening& opening, bool has_answer_mark,
+                          StepList::At answer) {
+  const StepList::At again = steps.fork(answer, answer);  // to the beginning, which is made later
+  const StepList::At thoughts = steps.until(opening.think_end, again);
+  const StepList::At marked = has_answer_mark ? answer : steps.text(opening.answer_begin, answer);
+  const StepList::At begin = steps.fork(marked, steps.text(opening.think_begin, thoughts));
+  if (!steps.is_full()) steps.at(again) = steps.at(begin);
+  return opening.is_thinking ? thoughts : begin;
+}
+
 }  // namespace
 
 Grammar Grammar::behind(const AnswerOpening& opening) const {
@@ -22,11 +33,13 @@ Grammar Grammar::behind(const AnswerOpening& opening) const {
   StepList steps(steps_);
   const StepList::At answer = start_;
   StepList::At begin = answer;
-  if (!opening.think_end.empty()) {
+  if (!opening.answer_begin.empty()) {
+    begin = behind_marks(steps, opening, has_answer_mark_, answer);
+  } else if (!opening.think_end.empty()) {
     const StepList::At thoughts = steps.until(opening.think_end, spaces(steps, kSpacesMax, answer));
     begin = opening.is_thinking
                 ? thoughts
-                : steps.fork(steps.text(opening.answer_begin, answer),
+                : steps.fork(answer,
                              spaces(steps, kSpacesMax, steps.text(opening.think_begin, thoughts)));
   }
   if (opening.drops_space) begin = steps.fork(begin, steps.byte(' ', ' ', begin));

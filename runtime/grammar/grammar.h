@@ -30,7 +30,7 @@ struct GrammarStep {
 // Where an answer's text begins: behind thoughts, or what may be said before it.
 struct AnswerOpening {
   std::string think_begin = {}, think_end = {};  // the marks; "": the model has no thoughts
-  std::string answer_begin = {};                 // that of an answer without thoughts; "": none
+  std::string answer_begin = {};                 // that of an answer; thoughts may come again then
   bool is_thinking = false;                      // they have begun already
   bool drops_space = false;                      // the first space is not shown (SentencePiece's)
 };
@@ -49,10 +49,13 @@ class Grammar {
   // kSpacesMax white space stands between them and the answer.
   static constexpr std::size_t kSpacesMax = 8;
   Grammar behind(const AnswerOpening& opening) const;
+  // From now on its texts have the mark of an answer themselves, or what stands in its place.
+  void write_answer_mark() { has_answer_mark_ = true; }
 
  private:
   std::vector<GrammarStep> steps_;
   std::uint32_t start_;
+  bool has_answer_mark_ = false;
 };
 
 }  // namespace satchel::runtime

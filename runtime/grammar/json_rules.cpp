@@ -1,9 +1,9 @@
 #include "runtime/grammar/json_rules.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
+#include "runtime/tokenizer/tool_marks.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::runtime {
@@ -15,11 +15,6 @@ CodePoints digits_from(char low, char high) {
 
 CodePoints hex_digits() {
   return digits_from('0', '9').with('a', 'f').with('A', 'F');
-}
-
-// Those that stand for themselves between quotes.
-CodePoints plain_characters() {
-  return CodePoints::all().without(CodePoints().with(0, 0x1f).with('"', '"').with('\\', '\\'));
 }
 
 std::u32string characters_of(std::string_view text) {
@@ -66,69 +61,89 @@ std::string dumped(const OrderedJson& value) {
 
 }  // namespace
 
+std::string JsonRules::rule_name(std::string_view of) const {
+  return std::string(spelling_.name) + "-" + std::string(of);
+}
+
 JsonRules::Node JsonRules::named(std::string_view name) {
-  const std::string rule(name);
-  if (!builder_.is_defined(rule)) define(rule);
+  const std::string rule = rule_name(name);
+  if (!builder_.is_defined(rule)) define(name);
   return builder_.rule(rule);
 }
 
-void JsonRules::define(const std::string& name) {
-  GrammarBuilder& b = builder_;
+void JsonRules::define(std::string_view name) {
   // First, so that rules may call one another.
-  const auto as = [&](const std::function<Node()>& make) {
-    b.define(name, b.rule(name + "-text"));
-    b.define(name + "-text", make());
-  };
-  if (name == "json-space") {
-    as([&] {
-      const Node indent = b.repeat(b.text(" "), 0, kIndentMax);
-      return b.maybe(b.any_of({b.text(" "), b.sequence({b.text("\n"), indent})}));
-    });
-  } else if (name == "json-character") {
-    as([&] {
-      const Node hex = b.one_of(hex_digits());
-      // No half of a pair: the character itself is written in its place.
-      const Node number = b.any_of(
-          {b.sequence({b.one_of(hex_digits().without(digits_from('d', 'd').with('D', 'D'))),
-                       b.repeat(hex, 3, 3)}),
-           b.sequence({b.one_of(digits_from('d', 'd').with('D', 'D')),
-                       b.one_of(digits_from('0', '7')), b.repeat(hex, 2, 2)})});
-      CodePoints named_escapes;
-      for (const char c : std::string_view("\"\\/bfnrt"))
-        named_escapes.add(static_cast<char32_t>(c), static_cast<char32_t>(c));
-      const Node escape = b.any_of({b.one_of(named_escapes), b.sequence({b.text("u"), number})});
-      return b.any_of({b.one_of(plain_characters()), b.sequence({b.text("\\"), escape})});
-    });
-  } else if (name == "json-string") {
-    as([&] { return quoted(b.repeat(any_character(), 0)); });
-  } else if (name == "json-integer") {
-    as([&] { return integer_between(std::nullopt, std::nullopt); });
-  } else if (name == "json-number") {
-    as([&] {
-      const Node digit = b.one_of(digits_from('0', '9'));
-      const Node fraction = b.sequence({b.text("."), b.repeat(digit, 1, kDigitsMax)});
-      const Node sign = b.maybe(b.any_of({b.text("+"), b.text("-")}));
-      const Node exponent =
-          b.sequence({b.any_of({b.text("e"), b.text("E")}), sign, b.repeat(digit, 1, 2)});
-      return b.sequence({b.maybe(b.text("-")), magnitude_between(0, std::nullopt),
-                         b.maybe(fraction), b.maybe(exponent)});
-    });
-  } else if (name == "json-object") {
-    as([&] { return object({}, any_value()); });
-  } else if (name == "json-array") {
-    as([&] { return array({}, any_value(), 0, GrammarBuilder::kNoEnd); });
-  } else {
-    as([&] {
-      return b.any_of(
-          {any_object(), any_array(), any_string(), number(), boolean(), b.text("null")});
-    });
+  const std::string text = rule_name(name) + "-text";
+  builder_.define(rule_name(name), builder_.rule(text));
+  builder_.define(text, made(name));
+}
+
+JsonRules::Node JsonRules::made(std::string_view name) {
+  GrammarBuilder& b = builder_;
+  if (name == "space") {
+    const Node indent = b.repeat(b.text(" "), 0, kIndentMax);
+    return b.maybe(b.any_of({b.text(" "), b.sequence({b.text("\n"), indent})}));
   }
+  if (name == "character") return escaped_character();
+  if (name == "string") {
+    const bool is_marked = !spelling_.escapes && !spelling_.quote.empty();
+    if (is_marked) return b.sequence({quote(), b.until(spelling_.quote)});
+    return quoted(b.repeat(any_character(), 0));
+  }
+  if (name == "integer") return integer_between(std::nullopt, std::nullopt);
+  if (name == "object") return object({}, any_value());
+  if (name == "array") return array({}, any_value(), 0, GrammarBuilder::kNoEnd);
+  if (name == "value")
+    return b.any_of({any_object(), any_array(), any_string(), number(), boolean(), null()});
+  const Node digit = b.one_of(digits_from('0', '9'));
+  const Node fraction = b.sequence({b.text("."), b.repeat(digit, 1, kDigitsMax)});
+  const Node sign = b.maybe(b.any_of({b.text("+"), b.text("-")}));
+  const Node exponent =
+      b.sequence({b.any_of({b.text("e"), b.text("E")}), sign, b.repeat(digit, 1, 2)});
+  return b.sequence({b.maybe(b.text("-")), magnitude_between(0, std::nullopt), b.maybe(fraction),
+                     b.maybe(exponent)});
 }
 
 // --- strings
 
+CodePoints JsonRules::plain_characters() const {
+  CodePoints others;
+  if (spelling_.never != 0) others = CodePoints::one(spelling_.never);
+  if (spelling_.escapes) others = others.with(0, 0x1f).with('"', '"').with('\\', '\\');
+  return CodePoints::all().without(others);
+}
+
+CodePoints JsonRules::key_characters() const {
+  if (spelling_.quotes_keys) return plain_characters();
+  return digits_from('0', '9').with('a', 'z').with('A', 'Z').with('_', '_').with('-', '-');
+}
+
+JsonRules::Node JsonRules::escaped_character() {
+  GrammarBuilder& b = builder_;
+  if (!spelling_.escapes) return b.one_of(plain_characters());
+  const Node hex = b.one_of(hex_digits());
+  // No half of a pair: the character itself is written in its place.
+  const Node number =
+      b.any_of({b.sequence({b.one_of(hex_digits().without(digits_from('d', 'd').with('D', 'D'))),
+                            b.repeat(hex, 3, 3)}),
+                b.sequence({b.one_of(digits_from('d', 'd').with('D', 'D')),
+                            b.one_of(digits_from('0', '7')), b.repeat(hex, 2, 2)})});
+  CodePoints named_escapes;
+  for (const char c : std::string_view("\"\\/bfnrt"))
+    named_escapes.add(static_cast<char32_t>(c), static_cast<char32_t>(c));
+  const Node escape = b.any_of({b.one_of(named_escapes), b.sequence({b.text("u"), number})});
+  return b.any_of({b.one_of(plain_characters()), b.sequence({b.text("\\"), escape})});
+}
+
 JsonRules::Node JsonRules::quoted(Node inside) {
-  return builder_.sequence({builder_.text("\""), inside, builder_.text("\"")});
+  return builder_.sequence({quote(), inside, quote()});
+}
+
+// One that does not escape may be a token of its own.
+JsonRules::Node JsonRules::quote() {
+  const Node text = builder_.text(spelling_.quote);
+  if (spelling_.escapes || spelling_.quote.empty()) return text;
+  return builder_.any_of({text, builder_.text(kMarkByte + std::string(spelling_.quote))});
 }
 
 JsonRules::Node JsonRules::string(std::size_t least, std::size_t most) {
@@ -140,7 +155,7 @@ JsonRules::Node JsonRules::character(const CodePoints& characters) {
   const CodePoints plain = characters.without(plain_characters().inverse());
   if (!plain.empty()) ways.push_back(builder_.one_of(plain));
   constexpr std::string_view kEscaped = "\"\\\n\r\t\f\b";
-  for (const char c : kEscaped)
+  for (const char c : spelling_.escapes ? kEscaped : "")
     if (characters.has(static_cast<char32_t>(c)))
       ways.push_back(builder_.text([&] {
         const std::string text = dumped(std::string(1, c));
@@ -150,11 +165,32 @@ JsonRules::Node JsonRules::character(const CodePoints& characters) {
 }
 
 JsonRules::Node JsonRules::boolean() {
-  return builder_.any_of({builder_.text("true"), builder_.text("false")});
+  return builder_.any_of({builder_.text(spelling_.yes), builder_.text(spelling_.no)});
+}
+
+std::string JsonRules::spelled(const OrderedJson& value) const {
+  if (value.is_boolean()) return std::string(value.get<bool>() ? spelling_.yes : spelling_.no);
+  if (value.is_null()) return std::string(spelling_.none);
+  if (value.is_string() && !spelling_.escapes)
+    return std::string(spelling_.quote) + value.get<std::string>() + std::string(spelling_.quote);
+  if (!value.is_structured()) return dumped(value);
+  std::string out = value.is_object() ? "{" : "[";
+  for (const auto& [name, one] : value.items()) {
+    if (out.size() > 1) out += ",";
+    if (value.is_object()) out += (spelling_.quotes_keys ? dumped(name) : name) + ":";
+    out += spelled(one);
+  }
+  return out + (value.is_object() ? "}" : "]");
 }
 
 JsonRules::Node JsonRules::literal(const OrderedJson& value) {
-  return builder_.text(dumped(value));
+  const bool has_end =
+      spelling_.never != 0 &&
+      (value.is_string() && !spelling_.escapes ? value.get<std::string>() : dumped(value))
+              .find(static_cast<char>(spelling_.never)) != std::string::npos;
+  if (has_end) return builder_.any_of({});
+  if (!value.is_string() || spelling_.escapes) return builder_.text(spelled(value));
+  return quoted(builder_.text(value.get<std::string>()));
 }
 
 // --- numbers
@@ -269,7 +305,7 @@ JsonRules::Node JsonRules::number_between(const std::optional<Bound>& least,
 
 // Written once, however often it is used: what nests would double with each level.
 JsonRules::Node JsonRules::as_rule(Node node) {
-  const std::string name = "json-part-" + std::to_string(++n_parts_);
+  const std::string name = rule_name("part-" + std::to_string(++n_parts_));
   builder_.define(name, node);
   return builder_.rule(name);
 }
@@ -289,11 +325,21 @@ JsonRules::Node JsonRules::property(Node name, Node value) {
 
 // Without escapes: what is written otherwise can mean none of the names.
 JsonRules::Node JsonRules::key_other_than(const std::vector<std::string>& names) {
-  OtherKeys others{.builder = builder_, .plain = plain_characters()};
+  OtherKeys others{.builder = builder_, .plain = key_characters()};
   others.anything = builder_.repeat(builder_.one_of(others.plain), 0);
   for (const std::string& name : names) others.names.push_back(characters_of(name));
   std::ranges::sort(others.names);
-  return quoted(others.behind(0, names.size(), 0));
+  const Node inside = others.behind(0, names.size(), 0);
+  return spelling_.quotes_keys ? quoted(inside) : inside;
+}
+
+JsonRules::Node JsonRules::key(const std::string& name) {
+  return spelling_.quotes_keys ? literal(name) : builder_.text(name);
+}
+
+JsonRules::Node JsonRules::any_key() {
+  return spelling_.quotes_keys ? any_string()
+                               : builder_.repeat(builder_.one_of(key_characters()), 1);
 }
 
 // Rules for what may follow each place, with something before it or nothing: properties that are
@@ -305,14 +351,14 @@ JsonRules::Node JsonRules::object(const std::vector<JsonProperty>& properties,
   for (const JsonProperty& one : properties) names.push_back(one.name);
   Node after = b.text(""), first = after;
   if (others) {
-    const Node key = names.empty() ? any_string() : key_other_than(names);
-    const Node one = as_rule(property(key, *others));
+    const Node other = names.empty() ? any_key() : key_other_than(names);
+    const Node one = as_rule(property(other, *others));
     first = list(one);
     after = b.repeat(b.sequence({comma(), one}), 0);
   }
-  const std::string prefix = "json-object-" + std::to_string(++n_parts_) + "-";
+  const std::string prefix = rule_name("object-" + std::to_string(++n_parts_) + "-");
   for (std::size_t i = properties.size(); i-- > 0;) {
-    const Node one = as_rule(property(literal(properties[i].name), properties[i].value));
+    const Node one = as_rule(property(key(properties[i].name), properties[i].value));
     std::vector<Node> with_some = {b.sequence({comma(), one, after})};
     std::vector<Node> with_none = {b.sequence({one, after})};
     if (!properties[i].is_required) {

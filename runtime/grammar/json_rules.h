@@ -18,6 +18,18 @@ namespace satchel::runtime {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// How JSON's values are spelled where a model was trained on something like it.
+struct JsonSpelling {
+  std::string_view name = "json";  // of its rules, unlike others'
+  std::string_view quote = "\"";   // around strings; "": nothing
+  bool escapes = true;             // false: characters stand as they are
+  // In no string: whatever ends one begins with it. 0: none. One between quotes that do not escape
+  // may have it, unless a schema says what characters it has.
+  char32_t never = 0;
+  bool quotes_keys = true;  // false: letters, digits, "_" and "-" as they are
+  std::string_view yes = "true", no = "false", none = "null";
+};
+
 // One property of an object, in its order.
 struct JsonProperty {
   std::string name;
@@ -32,23 +44,25 @@ class JsonRules {
   static constexpr std::size_t kDigitsMax = 16;  // of an integer, and behind a point
 
   // builder  outlives it
-  explicit JsonRules(GrammarBuilder& builder) : builder_(builder) {}
+  explicit JsonRules(GrammarBuilder& builder, const JsonSpelling& spelling = {})
+      : builder_(builder), spelling_(spelling) {}
 
-  Node any_value() { return named("json-value"); }
-  Node any_object() { return named("json-object"); }
-  Node any_array() { return named("json-array"); }
-  Node any_string() { return named("json-string"); }
+  Node any_value() { return named("value"); }
+  Node any_object() { return named("object"); }
+  Node any_array() { return named("array"); }
+  Node any_string() { return named("string"); }
   Node string(std::size_t least, std::size_t most);  // of so many characters
   Node quoted(Node inside);                          // inside: characters as they stand in JSON
-  Node number() { return named("json-number"); }
-  Node integer() { return named("json-integer"); }
+  Node number() { return named("number"); }
+  Node integer() { return named("integer"); }
   Node boolean();
+  Node null() { return builder_.text(spelling_.none); }
   Node literal(const OrderedJson& value);
-  Node space() { return named("json-space"); }
+  Node space() { return named("space"); }
 
   // One character in a string. characters: what it may mean
   Node character(const CodePoints& characters);
-  Node any_character() { return named("json-character"); }
+  Node any_character() { return named("character"); }
 
   // Whole numbers; none: without a bound.
   Node integer_between(std::optional<std::int64_t> least, std::optional<std::int64_t> most);
@@ -66,7 +80,16 @@ class JsonRules {
 
  private:
   Node named(std::string_view name);
-  void define(const std::string& name);
+  std::string rule_name(std::string_view of) const;
+  void define(std::string_view name);
+  Node made(std::string_view name);
+  Node escaped_character();
+  Node quote();
+  std::string spelled(const OrderedJson& value) const;
+  CodePoints plain_characters() const;  // that stand for themselves in a string
+  CodePoints key_characters() const;
+  Node key(const std::string& name);
+  Node any_key();
   Node as_rule(Node node);
   Node list(Node item);  // "item, item, …" or nothing
   Node comma();
@@ -78,6 +101,7 @@ class JsonRules {
   Node number_from_zero(const std::optional<Bound>& least, const std::optional<Bound>& most);
 
   GrammarBuilder& builder_;
+  const JsonSpelling spelling_;
   std::size_t n_parts_ = 0;
 };
 

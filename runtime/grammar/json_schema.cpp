@@ -82,8 +82,8 @@ class SchemaReader {
   SchemaReader(const Json& root, const std::string& name, GrammarBuilder& builder, JsonRules& rules)
       : root_(root), name_(name), builder_(builder), rules_(rules) {}
 
-  Result<Node> read() {
-    SATCHEL_TRY_ASSIGN(const Node whole, referred("#"));
+  Result<Node> read(const std::string& from) {
+    SATCHEL_TRY_ASSIGN(const Node whole, referred(from));
     while (!waiting_.empty()) {
       const std::string pointer = std::move(waiting_.back());
       waiting_.pop_back();
@@ -273,7 +273,7 @@ class SchemaReader {
     if (type == "array") return array(given, path);
     if (type == "string") return string(given, path);
     if (type == "number" || type == "integer") return number(given, type == "integer", path);
-    return type == "boolean" ? rules_.boolean() : builder_.text("null");
+    return type == "boolean" ? rules_.boolean() : rules_.null();
   }
 
   static Result<std::size_t> count(const Json& given, const char* name, std::size_t fallback,
@@ -439,7 +439,7 @@ class SchemaReader {
 }  // namespace
 
 Result<Node> add_schema(std::string_view schema, const std::string& name, GrammarBuilder& builder,
-                        JsonRules& rules) {
+                        JsonRules& rules, const std::string& at) {
   if (schema.size() > kSchemaBytesMax)
     return bad_schema("#", "it has " + count_text(schema.size()) + " bytes; the limit is " +
                                count_text(kSchemaBytesMax) + ".");
@@ -447,7 +447,7 @@ Result<Node> add_schema(std::string_view schema, const std::string& name, Gramma
     return bad_schema("#", "it " + std::string(excess));
   const Json root = Json::parse(schema, nullptr, false);
   if (root.is_discarded()) return bad_schema("#", "it is not valid JSON.");
-  return SchemaReader(root, name, builder, rules).read();
+  return SchemaReader(root, name, builder, rules).read(at);
 }
 
 Result<Grammar> grammar_of_schema(std::string_view schema) {

@@ -27,8 +27,10 @@ Result<Grammar> grammar_of_schema(std::string_view schema);
 Grammar grammar_of_json_object();
 
 class JsonRules;
-// The same as a part of a larger grammar. name: of its rules, unlike others'
+// The same as a part of a larger grammar. name: of its rules, unlike others'. at: the part of the
+// schema that is meant, as a JSON pointer
 Result<GrammarBuilder::Node> add_schema(std::string_view schema, const std::string& name,
-                                        GrammarBuilder& builder, JsonRules& rules);
+                                        GrammarBuilder& builder, JsonRules& rules,
+                                        const std::string& at = "#");
 
 }  // namespace satchel::runtime

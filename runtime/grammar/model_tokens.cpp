@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/tokenizer/tool_marks.h"
+
 namespace satchel::runtime {
 
 std::shared_ptr<const TokenTrie> token_trie_of(const Tokenizer& tokenizer,
@@ -13,12 +15,17 @@ std::shared_ptr<const TokenTrie> token_trie_of(const Tokenizer& tokenizer,
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto token = static_cast<TokenId>(i);
     const std::string_view spelling = tokenizer.spelling(token);
-    if (tokenizer.ends_turn(token))
+    const bool is_tool_mark = chat_template.is_tool_mark(spelling);
+    if (tokenizer.ends_turn(token) && !is_tool_mark)
       ends.push_back(token);
     else
       tokenizer.append_piece(token, texts[i]);
+    if (texts[i].find(kMarkByte) != std::string::npos) texts[i].clear();  // no text, only a byte
     // AnswerReader reads the marks in either form, too.
-    if (texts[i].empty() && chat_template.is_in_mark(spelling)) texts[i] = spelling;
+    if (texts[i].empty() && chat_template.is_in_mark(spelling))
+      texts[i] = spelling;
+    else if (texts[i].empty() && is_tool_mark)
+      texts[i] = kMarkByte + std::string(spelling);
   }
   return std::make_shared<TokenTrie>(texts, std::move(ends));
 }

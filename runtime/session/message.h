@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/contract/journal.h"
+#include "runtime/tokenizer/marked_text.h"
 
 namespace satchel::runtime {
 
@@ -24,6 +25,7 @@ struct SessionMessage {
 struct MessageText {
   Role role = Role::user;
   std::string_view text;
+  const TextMarks* marks = nullptr;  // nullptr: people or models said all of it
 };
 
 // What a chat does at the end of the model's context.

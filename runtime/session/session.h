@@ -60,6 +60,7 @@ struct SessionOptions {
   std::size_t budget_bytes = 0;
   // The system prompt; none: the template's own default text, if it has one.
   std::optional<std::string> system;
+  TextMarks system_marks = {};              // in it
   Thinking thinking = Thinking::automatic;  // of the answers to come; see set_thinking()
   // None: a chat goes on where its recipe evicts, else it ends.
   std::optional<BeyondContext> beyond = {};

@@ -46,17 +46,18 @@ StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tok
 // Where a template puts the system text into the first user turn, the ids of that text are the
 // system message's all the same: it is never compressed, the user's words may be.
 Result<std::vector<TokenId>> Transcript::system_tokens(
-    std::optional<std::string_view> system) const {
+    const std::optional<TurnText>& system) const {
   const ChatTemplate& chat_template = options_.chat_template;
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
                      chat_template.open_chat(options_.tokenizer, system, options_.thinking));
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> part,
-                     chat_template.system_part(options_.tokenizer, system));
+                     chat_template.system_part(
+                         options_.tokenizer, system ? std::optional(system->text) : std::nullopt));
   ids.insert(ids.end(), part.begin(), part.end());
   return ids;
 }
 
-Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
+Result<std::vector<TokenId>> Transcript::user_tokens(const TurnText& text,
                                                      std::optional<std::string_view> system) const {
   const ChatTemplate& chat_template = options_.chat_template;
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
@@ -67,7 +68,7 @@ Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
   return ids;
 }
 
-Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text,
+Result<std::vector<StoredMessage>> Transcript::draft(const TurnText& text,
                                                      std::span<const StoredMessage> before) const {
   std::vector<StoredMessage> out;
   std::vector<TokenId> tokens;
@@ -80,19 +81,21 @@ Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text,
                                   ? *options_.system
                                   : options_.chat_template.default_system(options_.thinking);
     system = said;
-    SATCHEL_TRY_ASSIGN(tokens, system_tokens(system));
+    SATCHEL_TRY_ASSIGN(tokens, system_tokens(TurnText(said, &options_.system_marks)));
     if (!said.empty()) out.push_back(drafted(Role::system, said, std::exchange(tokens, {})));
   }
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(text, system));
   tokens.insert(tokens.end(), turn.begin(), turn.end());
-  out.push_back(drafted(Role::user, text, std::move(tokens)));
+  out.push_back(drafted(Role::user, text.text, std::move(tokens)));
   return out;
 }
 
-Result<StoredMessage> Transcript::draft_answer(std::string_view text,
-                                               std::string_view written) const {
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, options_.chat_template.assistant_turn(
-                                                   options_.tokenizer, written, options_.thinking));
+Result<StoredMessage> Transcript::draft_answer(std::string_view text, const TurnText& written,
+                                               std::span<const TokenId> before) const {
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
+                     options_.chat_template.assistant_turn(
+                         options_.tokenizer, written, options_.thinking, ChatTemplate::Given::whole,
+                         before.empty() ? std::nullopt : std::optional(before.back())));
   return drafted(Role::assistant, text, std::move(ids));
 }
 
@@ -101,10 +104,13 @@ Result<std::vector<MessageId>> Transcript::add_messages(std::span<const MessageT
   std::vector<StoredMessage> drafts;
   for (const MessageText& message : messages) {
     std::vector<StoredMessage> one;
+    const TurnText text(message.text, message.marks);
     if (message.role == Role::user) {
-      SATCHEL_TRY_ASSIGN(one, draft(message.text, drafts));
+      SATCHEL_TRY_ASSIGN(one, draft(text, drafts));
     } else if (message.role == Role::assistant && !(empty() && drafts.empty())) {
-      SATCHEL_TRY_ASSIGN(one.emplace_back(), draft_answer(message.text, message.text));
+      SATCHEL_TRY_ASSIGN(
+          one.emplace_back(),
+          draft_answer(message.text, text, drafts.empty() ? tokens() : drafts.back().tokens));
     } else {
       return Error{ErrorKind::invalid, "PARAM",
                    "A chat begins with a user's message, then come the user's and the model's."};
@@ -131,7 +137,7 @@ Result<std::vector<StoredMessage>> Transcript::draft_document(
   SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn, draft(document.text, before));
   turn.back().kind = MessageKind::document;
   turn.back().title = document.title;
-  SATCHEL_TRY_ASSIGN(turn.emplace_back(), draft_answer(kNoted, written));
+  SATCHEL_TRY_ASSIGN(turn.emplace_back(), draft_answer(kNoted, written, turn.back().tokens));
   return turn;
 }
 
@@ -228,7 +234,9 @@ AnswerReader Transcript::answer_reader() const {
 Result<std::vector<TokenId>> Transcript::answer_head() const {
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
-                     options_.chat_template.assistant_head(options_.tokenizer, options_.thinking));
+                     options_.chat_template.assistant_head(
+                         options_.tokenizer, options_.thinking,
+                         tokens_.empty() ? std::nullopt : std::optional(tokens_.back())));
   tokens.insert(tokens.end(), head.begin(), head.end());
   return tokens;
 }

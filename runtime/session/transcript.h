@@ -36,6 +36,7 @@ struct TranscriptOptions {
   std::size_t n_context = 0;      // likewise
   std::string model_fingerprint;  // messages of its time without a tokenizer hash are ours
   std::optional<std::string> system;
+  TextMarks system_marks = {};
   Thinking thinking = Thinking::automatic;
   Journal* journal = nullptr;
   ChatId chat;
@@ -117,10 +118,11 @@ class Transcript {
   bool cut_off() const;  // the last message is an answer that nothing closed
   // The system message, if it is to be written, then the user's. Not committed yet, nor are those
   // before it.
-  Result<std::vector<StoredMessage>> draft(std::string_view text,
+  Result<std::vector<StoredMessage>> draft(const TurnText& text,
                                            std::span<const StoredMessage> before) const;
   // An answer that was not made here.
-  Result<StoredMessage> draft_answer(std::string_view text, std::string_view written) const;
+  Result<StoredMessage> draft_answer(std::string_view text, const TurnText& written,
+                                     std::span<const TokenId> before) const;
   Result<std::vector<StoredMessage>> draft_document(const Document& document,
                                                     std::span<const StoredMessage> before) const;
   Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
@@ -129,8 +131,8 @@ class Transcript {
   void append(SessionMessage message, std::span<const TokenId> tokens);
   void extend(std::string_view text, std::span<const TokenId> tokens);
   // Of the system message, and of a user's; system: with the first turn what the chat began with.
-  Result<std::vector<TokenId>> system_tokens(std::optional<std::string_view> system) const;
-  Result<std::vector<TokenId>> user_tokens(std::string_view text,
+  Result<std::vector<TokenId>> system_tokens(const std::optional<TurnText>& system) const;
+  Result<std::vector<TokenId>> user_tokens(const TurnText& text,
                                            std::optional<std::string_view> system) const;
   bool has_known_tokens(const StoredMessage& message) const;
   bool is_ours(const StoredMessage& message) const;

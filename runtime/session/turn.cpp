@@ -110,7 +110,12 @@ Result<std::optional<TokenId>> Turn::draw() {
   if (tokenizer.ends_turn(token)) {
     report_.finish = Finish::end_of_turn;
     // Another end token than the template's would leave the turn open for later ones.
-    if (token == parts_.engine.chat_template->end_token(tokenizer)) ended_by_ = token;
+    // One behind a call neither: results may follow in the same turn.
+    const ChatTemplate& chat_template = *parts_.engine.chat_template;
+    const TokenId before = parts_.transcript.tokens().back();
+    const bool is_end =
+        token == chat_template.end_token(tokenizer) && !chat_template.ends_call(tokenizer, before);
+    if (is_end || chat_template.ends_call(tokenizer, token)) ended_by_ = token;
     return std::optional<TokenId>();
   }
   repeats_ = repetition_detector_.loops_after(token) && request_.sampling.ends_loops;

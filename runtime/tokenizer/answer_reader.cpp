@@ -6,7 +6,7 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kSpace = " \t\r\n", kBetweenThoughts = "\n\n";
 
 // How much of the end of `text` could be the beginning of `mark`.
 std::size_t begun(std::string_view text, std::string_view mark) {
@@ -31,7 +31,9 @@ AnswerReader::Said AnswerReader::push(TokenId token) {
   std::string text = decoder_.push(token);
   const std::string_view spelling = tokenizer_->spelling(token);
   // Files list marks as text or as control tokens; the latter decode to nothing.
-  if (text.empty() && state_ != State::answering && template_->is_in_mark(spelling)) {
+  const bool is_mark = (state_ != State::answering && template_->is_in_mark(spelling)) ||
+                       template_->is_tool_mark(spelling);
+  if (text.empty() && is_mark) {
     text = decoder_.finish();
     text += spelling;
   }
@@ -59,8 +61,11 @@ AnswerReader::Said AnswerReader::finish() {
 AnswerReader::Said AnswerReader::read(std::string_view text) {
   held_ += text;
   Said said;
-  if (state_ == State::beginning && !leave_beginning()) return said;
-  if (state_ == State::thinking && !leave_thoughts(said.thought)) return said;
+  for (;;) {
+    if (state_ == State::beginning && !leave_beginning()) return said;
+    if (state_ != State::thinking) break;
+    if (!leave_thoughts(said.thought)) return said;
+  }
   if (state_ == State::after_thoughts) {
     drop_leading_space();
     if (held_.empty()) return said;
@@ -101,10 +106,13 @@ bool AnswerReader::leave_thoughts(std::string& thought) {
   const std::size_t body = ended ? mark : held_.size() - begun(held_, end_);
   const std::size_t last = std::string_view(held_).substr(0, body).find_last_not_of(kSpace);
   const std::size_t n = last == std::string::npos ? 0 : last + 1;
-  thought = held_.substr(0, n);
+  if (n > 0) thought += std::exchange(is_apart_, false) ? kBetweenThoughts : "";
+  thought += held_.substr(0, n);
   held_.erase(0, ended ? mark + end_.size() : n);
-  if (ended) state_ = State::after_thoughts;
-  return ended;
+  if (!ended) return false;
+  state_ = answer_.empty() ? State::after_thoughts : State::beginning;
+  at_thoughts_ = is_apart_ = true;
+  return true;
 }
 
 void AnswerReader::drop_leading_space() {

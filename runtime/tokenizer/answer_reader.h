@@ -3,9 +3,8 @@
 //           inside them if the head has opened them; or with the mark of an answer without
 //           thoughts. The rest is the answer. Marks and white space next to them are dropped. A
 //           mark may be one token or several.
-//   limits  gpt-oss: an analysis in several messages, and a commentary after one, are thoughts with
-//           the marks between them; an answer that begins with a commentary (a tool's call) is
-//           shown with its marks
+//   calls   of tools are part of the answer, with their marks, also where those are control tokens
+//   limits  gpt-oss: a commentary that calls no tool is shown with its marks
 //   text    whole characters only, as from StreamDecoder
 //   counts  a mark's tokens count as thoughts. Tokens that may begin a mark are counted as
 //           undecided until that is known.
@@ -54,6 +53,7 @@ class AnswerReader {
   State state_;
   std::string held_;         // text that may belong to a mark or its white space
   bool at_thoughts_ = true;  // no thought text yet
+  bool is_apart_ = false;    // from thoughts before it
   std::size_t n_thought_ = 0, n_answer_ = 0, n_undecided_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "runtime/gguf/reader.h"
 #include "runtime/tokenizer/detect_template.h"
+#include "runtime/tokenizer/tool_marks.h"
 #include "runtime/tokenizer/turn_format.h"
 #include "runtime/tokenizer/utf8.h"
 
@@ -77,13 +78,26 @@ class TurnWriter {
     parts_.push_back({text.substr(at + kEos.size()), SpecialText::parse});
     return *this;
   }
-  TurnWriter& text(std::string_view text) {
+  TurnWriter& text(const TurnText& said) {
+    if (!said.is_plain()) return marked(said);
+    std::string_view text = said.text;
     if (after_marker_ == AfterMarker::drops_all) text = without_leading_space(text);
     parts_.push_back({text, SpecialText::as_text});
     return *this;
   }
   TurnWriter& token(std::optional<TokenId> token) {
     if (token) before_.push_back(*token);
+    return *this;
+  }
+  // The marked ranges are parsed, and nothing else.
+  TurnWriter& marked(const TurnText& said) {
+    std::size_t at = 0;
+    for (const IndexRange& one : said.marks->parsed) {
+      parts_.push_back({said.text.substr(at, one.begin - at), SpecialText::as_text});
+      parts_.push_back({said.text.substr(one.begin, one.size()), SpecialText::parse});
+      at = one.end;
+    }
+    parts_.push_back({said.text.substr(at), SpecialText::as_text});
     return *this;
   }
   // Tokens given before, then the parts.
@@ -129,7 +143,7 @@ Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
                    " bytes, more than " + std::to_string(kTemplateBytesMax) + ".");
   const TurnFormat* format = recognised_format(jinja);
   if (format == nullptr) return unknown("Satchel does not know the model's chat template.");
-  ChatTemplate made(*format);
+  ChatTemplate made(*format, tool_marks_in(jinja));
   made.writes_bos_ = jinja.find("bos_token") != std::string_view::npos ||
                      jinja.find("<|begin_of_text|>") != std::string_view::npos;
   made.trims_ = trims_content(jinja);
@@ -147,7 +161,7 @@ Result<ChatTemplate> ChatTemplate::named(std::string_view name) {
                                   [&](const TurnFormat& format) { return format.name == name; });
   if (found == formats.end())
     return unknown("There is no chat template \"" + std::string(name.substr(0, 64)) + "\".");
-  ChatTemplate made(*found);
+  ChatTemplate made(*found, tool_marks(found->tools));
   made.writes_bos_ = found->writes_bos;
   made.trims_ = found->trims;
   made.opens_thinking_ = found->opens_thinking;
@@ -174,6 +188,10 @@ bool ChatTemplate::system_in_first_turn() const {
 
 std::string_view ChatTemplate::trimmed(std::string_view text) const {
   return trims_ ? without_leading_space(without_trailing_space(text)) : text;
+}
+
+TurnText ChatTemplate::trimmed(const TurnText& text) const {
+  return text.is_plain() ? TurnText(trimmed(text.text)) : text;
 }
 
 std::optional<TokenId> ChatTemplate::bos_of(const Tokenizer& tokenizer) const {
@@ -209,6 +227,14 @@ bool ChatTemplate::is_in_mark(std::string_view spelling) const {
   return !spelling.empty() && (has(think_begin()) || has(think_end()));
 }
 
+std::string_view ChatTemplate::tool_form() const {
+  return tools_->form;
+}
+
+bool ChatTemplate::is_tool_mark(std::string_view spelling) const {
+  return !spelling.empty() && std::ranges::find(tools_->tokens, spelling) != tools_->tokens.end();
+}
+
 bool ChatTemplate::opens_thinking(Thinking thinking) const {
   return opens_thinking_ && !is_off(thinking);
 }
@@ -219,18 +245,20 @@ std::string_view ChatTemplate::preamble(Thinking thinking) const {
 }
 
 Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
-                                                     std::optional<std::string_view> system,
+                                                     const std::optional<TurnText>& system,
                                                      Thinking thinking) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   TurnWriter writer(*format_, tokenizer);
   if (!format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
-  std::string_view text = trimmed(system.value_or(default_system(thinking)));
+  if (system && system->is_turn()) return writer.text(*system).ids();
+  TurnText text = trimmed(system ? *system : TurnText(default_system(thinking)));
   // SmolLM3 puts its own text in the place of an empty one.
-  if (text.empty() && !format_->preamble.empty()) text = default_system(thinking);
-  if (format_->trims_system_end) text = without_trailing_space(text);
+  if (text.text.empty() && !format_->preamble.empty()) text = default_system(thinking);
+  if (format_->trims_system_end && text.is_plain()) text = without_trailing_space(text.text);
   writer.literal(format_->opening);
   const std::string_view before = preamble(thinking);
-  if (!format_->system_in_first_turn && !(text.empty() && before.empty()))
+  const bool has_system = !text.text.empty() || !before.empty() || format_->has_empty_system;
+  if (!format_->system_in_first_turn && has_system)
     writer.literal(format_->system_before)
         .literal(before)
         .text(text)
@@ -239,11 +267,12 @@ Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
 }
 
 Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
-                                                     std::string_view text,
+                                                     const TurnText& text,
                                                      std::optional<std::string_view> system) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   const bool opens_chat = system && system->empty();  // nothing but bos is before it
   TurnWriter writer(*format_, tokenizer, !opens_chat);
+  if (text.is_turn()) return writer.text(text).ids();
   if (format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
   writer.literal(format_->user_before);
   const bool has_system = format_->system_in_first_turn && system && !system->empty();
@@ -251,7 +280,8 @@ Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
     writer.literal(format_->system_before).text(*system).literal(format_->system_after);
   // Llama-2's template trims the two together, so that the text's beginning is inside.
   const bool inside = has_system && !format_->system_before.empty();
-  writer.text(trims_ && inside ? without_trailing_space(text) : trimmed(text));
+  writer.text(trims_ && inside && text.is_plain() ? TurnText(without_trailing_space(text.text))
+                                                  : trimmed(text));
   return writer.literal(format_->user_after).ids();
 }
 
@@ -265,8 +295,12 @@ Result<std::vector<TokenId>> ChatTemplate::system_part(
 }
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& tokenizer,
-                                                          Thinking thinking) const {
+                                                          Thinking thinking,
+                                                          std::optional<TokenId> last) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
+  const std::string_view result_end = format_->result_end;
+  if (last && !result_end.empty() && last == tokenizer.control(result_end))
+    return std::vector<TokenId>();
   TurnWriter writer(*format_, tokenizer, true);
   writer.literal(format_->head);
   if (is_off(thinking)) return writer.literal(format_->head_no_think).ids();
@@ -276,26 +310,39 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& token
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& tokenizer,
                                                           std::optional<TokenId> last) const {
-  const std::optional<TokenId> end = end_token(tokenizer);
   TurnWriter writer(*format_, tokenizer);
+  if (ends_call(tokenizer, last)) return std::vector<TokenId>();
+  const std::optional<TokenId> end = end_token(tokenizer);
   if (format_->closes_answers && (!last || last != end)) writer.token(end);
   return writer.literal(format_->after_end).ids();
 }
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& tokenizer,
-                                                          std::string_view text, Thinking thinking,
-                                                          Given given) const {
+                                                          const TurnText& text, Thinking thinking,
+                                                          Given given,
+                                                          std::optional<TokenId> last) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
+  const std::string_view result_end = format_->result_end;
+  const bool goes_on = last && !result_end.empty() && last == tokenizer.control(result_end);
   TurnWriter writer(*format_, tokenizer, true);
-  writer.literal(format_->head);
+  if (!goes_on) writer.literal(format_->head);
   if (is_off(thinking) && format_->answers_have_no_think) writer.literal(format_->head_no_think);
-  writer.literal(format_->answer_before);
+  // What a form has marked says itself that it is no answer.
+  if (text.is_plain() || !format_->marks_answers) writer.literal(format_->answer_before);
   if (given == Given::cut_off) return writer.text(text).ids();
-  writer.text(trimmed(text)).literal(format_->answer_after);
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.ids());
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail, assistant_tail(tokenizer, {}));
+  const bool trims = format_->trims_answers && text.is_plain();
+  writer.text(trims ? TurnText(without_leading_space(without_trailing_space(text.text)))
+                    : trimmed(text));
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.literal(format_->answer_after).ids());
+  SATCHEL_TRY_ASSIGN(
+      const std::vector<TokenId> tail,
+      assistant_tail(tokenizer, text.is_plain() ? std::nullopt : std::optional(ids.back())));
   ids.insert(ids.end(), tail.begin(), tail.end());
   return ids;
+}
+
+bool ChatTemplate::ends_call(const Tokenizer& tokenizer, std::optional<TokenId> token) const {
+  return token && !format_->call_end.empty() && token == tokenizer.control(format_->call_end);
 }
 
 std::optional<TokenId> ChatTemplate::end_token(const Tokenizer& tokenizer) const {

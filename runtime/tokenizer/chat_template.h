@@ -4,7 +4,8 @@
 //              the whole chat. Llama-2 and Mistral have no token between question and answer,
 //              zephyr and olmo-2 begin turns with text, plain has no markers: here, pieces never
 //              cross these borders.
-//   safe       user and system text is never parsed for control tokens
+//   safe       user and system text is never parsed for control tokens, but for what a form of
+//              tools marked in it (MarkedText)
 //   known      detected by its text, never executed: a file's template is untrusted code
 //   order      open_chat -> (user_turn -> assistant_head -> generated ids -> assistant_tail)* ;
 //              assistant_turn replaces the last three for an answer that is not generated
@@ -19,12 +20,14 @@
 #include <vector>
 
 #include "kernels/base/result.h"
+#include "runtime/tokenizer/marked_text.h"
 #include "runtime/tokenizer/thinking.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 namespace satchel::runtime {
 
 class GgufFile;
+struct ToolMarks;
 struct TurnFormat;
 
 class ChatTemplate {
@@ -63,6 +66,10 @@ class ChatTemplate {
   // Whether a token with this spelling is one of these marks, or of the tokens that a mark consists
   // of. Such tokens may be control tokens, which otherwise say nothing.
   bool is_in_mark(std::string_view spelling) const;
+  // The form of tools that the model was trained on (runtime/tools), and whether a token with this
+  // spelling is one that its calls are marked with. They may be control tokens, too.
+  std::string_view tool_form() const;
+  bool is_tool_mark(std::string_view spelling) const;
   // Whether assistant_head() opens the thoughts, so that an answer starts inside them.
   bool opens_thinking(Thinking thinking) const;
 
@@ -70,40 +77,48 @@ class ChatTemplate {
   // `system` none: the default text; "": no system turn, unless the template has a preamble of its
   // own (SmolLM3, Llama 3.1), which stands alone or before its default text.
   Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
-                                         std::optional<std::string_view> system,
+                                         const std::optional<TurnText>& system,
                                          Thinking thinking) const;
   // A whole user turn. `system`: the chat's system text in its first turn ("" if there is none),
   // nothing in later turns. It is written if system_in_first_turn().
-  Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,
+  Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, const TurnText& text,
                                          std::optional<std::string_view> system = {}) const;
   // The beginning of the first user turn, independent of the user's text: its head and the system
   // text, as in user_turn(). Empty unless system_in_first_turn() and there is a system text.
   Result<std::vector<TokenId>> system_part(const Tokenizer& tokenizer,
                                            std::optional<std::string_view> system) const;
-  // The ids that make the model answer; may be empty.
+  // The ids that make the model answer; may be empty. last: of what stands before it
   Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer,
-                                              Thinking thinking = Thinking::automatic) const;
-  // The ids that close an answer: the end-of-turn token, unless `last` is it, and what follows it.
+                                              Thinking thinking = Thinking::automatic,
+                                              std::optional<TokenId> last = {}) const;
+  // The ids that close an answer: the end-of-turn token, unless `last` is it, and what follows it;
+  // none where `last` ends a call.
   // Empty if is_plain(), because the text continues.
   Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
                                               std::optional<TokenId> last) const;
   // Head, a given answer without thoughts, and tail; an answer that was cut off has no tail.
   enum class Given { whole, cut_off };
-  Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer, std::string_view text,
+  Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer, const TurnText& text,
                                               Thinking thinking = Thinking::automatic,
-                                              Given given = Given::whole) const;
+                                              Given given = Given::whole,
+                                              std::optional<TokenId> last = {}) const;
+  // Whether an answer with a call ends with this token: nothing closes it.
+  bool ends_call(const Tokenizer& tokenizer, std::optional<TokenId> token) const;
   // The token that ends a turn in this template; none if the vocabulary lacks it.
   std::optional<TokenId> end_token(const Tokenizer& tokenizer) const;
 
  private:
-  explicit ChatTemplate(const TurnFormat& format) : format_(&format) {}
+  explicit ChatTemplate(const TurnFormat& format, const ToolMarks& tools)
+      : format_(&format), tools_(&tools) {}
   std::string_view trimmed(std::string_view text) const;  // if the template trims
+  TurnText trimmed(const TurnText& text) const;           // what is marked stays as it is
   std::optional<TokenId> bos_of(const Tokenizer& tokenizer) const;
 
   bool is_off(Thinking thinking) const;
   std::string_view preamble(Thinking thinking) const;
 
   const TurnFormat* format_;     // one of a constant table
+  const ToolMarks* tools_;       // likewise
   bool writes_bos_ = false;      // the template prints bos itself
   bool trims_ = false;           // removes white space around the user's text
   bool opens_thinking_ = false;  // the template writes head_think

@@ -85,6 +85,8 @@ const TurnFormat* chatml_format(std::string_view jinja) {
   if (has(jinja, "{{ system_message }}") && !has(jinja, "<|im_start|>system") &&
       !has(jinja, "'<|im_start|>' + "))
     return &turn_format("yi");
+  if (has(jinja, "truncate_history_thinking") && has(jinja, "<think></think>"))
+    return &turn_format("nemotron-3");
   if (has(jinja, "enable_thinking") && has_literal(jinja, "<think>\n\n</think>\n\n"))
     return &turn_format("qwen3");
   return &turn_format("chatml");
@@ -107,6 +109,12 @@ const TurnFormat* named_roles_format(std::string_view jinja) {
   return nullptr;
 }
 
+// GLM-4.7 has no line break behind a role; GLM-4 itself, without thoughts, is another.
+const TurnFormat* glm_format(std::string_view jinja) {
+  if (!has(jinja, "</think>")) return nullptr;
+  return &turn_format(has_literal(jinja, "<|user|>\n") ? "glm-4.5" : "glm-4.7");
+}
+
 // SmolLM3 has two default texts, each a string of its own that ends with an empty line.
 DefaultSystem smollm3_default(std::string_view jinja) {
   constexpr std::string_view kBegin = "\"You are a helpful AI assistant named SmolLM";
@@ -127,6 +135,9 @@ DefaultSystem smollm3_default(std::string_view jinja) {
 const TurnFormat* recognised_format(std::string_view jinja) {
   if (has(jinja, "<|turn>") && has(jinja, "<turn|>"))
     return has_literal(jinja, "<|channel>thought\n<channel|>") ? &turn_format("gemma-4") : nullptr;
+  if (has(jinja, "<SPECIAL_10>System") && has(jinja, "<SPECIAL_12>"))
+    return &turn_format("nemotron-2");
+  if (has(jinja, "[gMASK]<sop>") && has(jinja, "<|observation|>")) return glm_format(jinja);
   if (has(jinja, "<|im_start|>")) return chatml_format(jinja);
   if (has(jinja, "<|start_header_id|>") && has(jinja, "<|eot_id|>")) return &turn_format("llama-3");
   if (has(jinja, "<start_of_turn>")) return &turn_format("gemma");
@@ -144,16 +155,14 @@ const TurnFormat* recognised_format(std::string_view jinja) {
 }
 
 bool trims_content(std::string_view jinja) {
-  constexpr std::array<std::string_view, 9> kSigns = {
-      "content'] | trim",
-      "content']|trim",
-      "content\"] | trim",
-      "content\"]|trim",
-      "content | trim",
-      "content.strip()",
-      "content'].strip()",
-      "content\"].strip()",
-      "render_content(message.content, true)|trim"};  // Qwen 3.5
+  // Nemotron 3 and GLM trim answers alone.
+  if (has(jinja, "truncate_history_thinking") || has(jinja, "[gMASK]<sop>")) return false;
+  constexpr std::array<std::string_view, 10> kSigns = {
+      "content'] | trim",   "content']|trim",
+      "content\"] | trim",  "content\"]|trim",
+      "content | trim",     "content.strip()",
+      "content'].strip()",  "replace('/no_think', '').strip()",
+      "content\"].strip()", "render_content(message.content, true)|trim"};  // Qwen 3.5
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return has(jinja, sign); });
 }
@@ -193,7 +202,8 @@ bool opens_thinking(std::string_view jinja) {
   // DeepSeek-R1; QwQ and Qwen 3 that only thinks; Qwen with a switch that opens where it is on.
   return has_literal(jinja, "<｜Assistant｜><think>\n") ||
          has_literal(jinja, "<|im_start|>assistant\n<think>\n'") ||
-         has_literal(jinja, "{{- '<think>\n' }}");
+         has_literal(jinja, "{{- '<think>\n' }}") || has_literal(jinja, "'<think>\n' -}}") ||
+         has_literal(jinja, "else '<think>' -}}");
 }
 
 }  // namespace satchel::runtime

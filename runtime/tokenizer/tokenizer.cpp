@@ -14,20 +14,10 @@ namespace satchel::runtime {
 namespace {
 
 // Names under which models end an answer, beside eos and eot of the file.
-constexpr std::array<std::string_view, 14> kTurnEnds = {"<|im_end|>",
-                                                        "<|eot_id|>",
-                                                        "<|eom_id|>",
-                                                        "<end_of_turn>",
-                                                        "<turn|>",
-                                                        "<|tool_response>",
-                                                        "<|EOT|>",
-                                                        "<|endoftext|>",
-                                                        "<|end_of_text|>",
-                                                        "<|end_of_turn|>",
-                                                        "<|return|>",
-                                                        "<|call|>",
-                                                        "<｜end▁of▁sentence｜>",
-                                                        "<|end|>"};
+constexpr std::array<std::string_view, 15> kTurnEnds = {
+    "<|im_end|>",       "<|eot_id|>", "<|eom_id|>",      "<end_of_turn>",         "<turn|>",
+    "<|tool_response>", "<|EOT|>",    "<|endoftext|>",   "<|end_of_text|>",       "<|end_of_turn|>",
+    "<|return|>",       "<|call|>",   "<|observation|>", "<｜end▁of▁sentence｜>", "<|end|>"};
 constexpr std::string_view kMessageEnd = "<|end|>", kChannel = "<|channel|>";
 
 void append_sentencepiece(std::string_view piece, PieceType type, std::string& out) {

@@ -115,6 +115,37 @@ constexpr TurnFormat kFormats[] = {
              format.head_think = "<think>\n";
              format.head_no_think = "<think>\n\n</think>\n\n";
            }),
+    // The same for --template: recognised they are "qwen3", with the tools that the template tells.
+    chatml("qwen3.5",
+           [](TurnFormat& format) {
+             format.trims = true;
+             format.opens_thinking = true;
+             format.head_think = "<think>\n";
+             format.head_no_think = "<think>\n\n</think>\n\n";
+             format.tools = "xml";
+           }),
+    chatml("qwen3-coder", [](TurnFormat& format) { format.tools = "xml-coder"; }),
+    // Nemotron 3: every answer of earlier turns has an empty thought.
+    chatml("nemotron-3",
+           [](TurnFormat& format) {
+             format.answer_before = "<think></think>";
+             format.has_empty_system = true;
+             format.trims_answers = true;
+             format.opens_thinking = true;
+             format.head_think = "<think>\n";
+             format.head_no_think = "<think></think>";
+             format.tools = "xml-nemotron";
+           }),
+    chatml("lfm2",
+           [](TurnFormat& format) {
+             format.writes_bos = true;
+             format.tools = "lfm2";
+           }),
+    chatml("lfm2.5",
+           [](TurnFormat& format) {
+             format.writes_bos = true;
+             format.tools = "lfm2.5";
+           }),
     // SmolLM3, without the line of its preamble that says today's date: the same chat shall give
     // the same ids every day. Its system turn is not closed.
     chatml("smollm3",
@@ -205,14 +236,16 @@ constexpr TurnFormat kFormats[] = {
      .head = "<|start|>assistant",
      .answer_before = "<|channel|>final<|message|>",
      .end = "<|end|>",
+     .call_end = "<|call|>",
      .needs = {"<|start|>", "<|message|>", "<|channel|>", "<|end|>"},
      .think_begin = "<|channel|>analysis<|message|>",
-     .think_end = "<|end|><|start|>assistant<|channel|>final<|message|>",
+     .think_end = "<|end|><|start|>assistant",
      .opening = "<|start|>system<|message|>You are ChatGPT, a large language model trained by "
                 "OpenAI.\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: "
                 "analysis, commentary, final. Channel must be included for every message.<|end|>",
-     .marks_answers = true},
-    // Gemma 4, without tools. Its template drops earlier turns' thoughts, here they are as they
+     .marks_answers = true,
+     .tools = "harmony"},
+    // Gemma 4. Its template drops earlier turns' thoughts, here they are as they
     // were.
     {.name = "gemma-4",
      .system_before = "<|turn>system\n",
@@ -222,6 +255,8 @@ constexpr TurnFormat kFormats[] = {
      .head = "<|turn>model\n",
      .end = "<turn|>",
      .after_end = "\n",
+     .call_end = "<tool_call|>",
+     .result_end = "<tool_response|>",
      .needs = {"<|turn>", "<turn|>", "<|channel>", "<channel|>"},
      .writes_bos = true,
      .trims = true,
@@ -229,7 +264,52 @@ constexpr TurnFormat kFormats[] = {
      .think_end = "<channel|>",
      .head_no_think = "<|channel>thought\n<channel|>",
      .thinks_if_asked = true,
-     .preamble = "<|think|>\n"},
+     .preamble = "<|think|>\n",
+     .tools = "gemma-4"},
+    // GLM-4.5 and 4.6: a turn ends where the next one begins. Their template asks by a word in the
+    // user's text not to think; here the head alone does.
+    {.name = "glm-4.5",
+     .system_before = "<|system|>\n",
+     .user_before = "<|user|>\n",
+     .head = "<|assistant|>",
+     .answer_before = "\n<think></think>\n",
+     .closes_answers = false,
+     .needs = {"<|user|>", "<|assistant|>"},
+     .trims_answers = true,
+     .head_no_think = "\n<think></think>",
+     .opening = "[gMASK]<sop>",
+     .tools = "glm"},
+    {.name = "glm-4.7",
+     .system_before = "<|system|>",
+     .user_before = "<|user|>",
+     .head = "<|assistant|>",
+     .answer_before = "</think>",
+     .closes_answers = false,
+     .needs = {"<|user|>", "<|assistant|>"},
+     .trims_answers = true,
+     .opens_thinking = true,
+     .head_think = "<think>",
+     .head_no_think = "</think>",
+     .opening = "[gMASK]<sop>",
+     .tools = "glm-4.7"},
+    // Nemotron Nano v2. Its template takes the words /think and /no_think out of what is said.
+    {.name = "nemotron-2",
+     .system_before = "<SPECIAL_10>System\n",
+     .system_after = "\n\n",
+     .user_before = "<SPECIAL_11>User\n",
+     .user_after = "\n",
+     .head = "<SPECIAL_11>Assistant\n",
+     .answer_after = "\n",
+     .end = "<SPECIAL_12>",
+     .after_end = "\n",
+     .needs = {"<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>"},
+     .has_empty_system = true,
+     .trims = true,
+     .trims_answers = true,
+     .opens_thinking = true,
+     .head_think = "<think>\n",
+     .head_no_think = "<think></think>",
+     .tools = "nemotron"},
     // No template: a base model goes on with what was written.
     {.name = "plain", .closes_answers = false},
 };

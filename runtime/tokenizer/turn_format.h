@@ -24,13 +24,18 @@ struct TurnFormat {
   std::string_view answer_before = {}, answer_after = {};  // around a given answer
   std::string_view end = {};                               // closes an answer; "": eos
   std::string_view after_end = {};
+  // Ends an answer that calls a tool, which no other token closes; "": as any. Behind result_end,
+  // with which what came of it ends, the same turn goes on, without a head.
+  std::string_view call_end = {}, result_end = {};
   bool closes_answers = true;  // false: the text continues after an answer without an end token
   // Named literals that must be control tokens; "": no more.
   std::array<std::string_view, 4> needs = {};
   bool system_in_first_turn = false;  // between user_before and the first user text
+  bool has_empty_system = false;      // a system turn stands there even without a text
   bool writes_bos = false;            // for templates chosen by name, not detected
   bool bos_with_each_user_turn = false;
   bool trims = false;             // as writes_bos
+  bool trims_answers = false;     // always trims given answers
   bool trims_system_end = false;  // always trims white space at the end of the system text
   // A turn begins with text directly after the text of the turn before it: SentencePiece
   // vocabularies add no space prefix there.
@@ -49,8 +54,11 @@ struct TurnFormat {
   // Before any system text, even an empty one; with thinking and without.
   std::string_view preamble = {}, preamble_no_think = {};
   std::string_view opening = {};  // a turn of the template's own, before the system turn
-  // An answer without thoughts begins with answer_before, which the model writes itself.
+  // An answer begins with answer_before, which the model writes itself, behind thoughts too; each
+  // thought, of several, with think_begin.
   bool marks_answers = false;
+  // For templates chosen by name: how tools are told (tool_marks.h).
+  std::string_view tools = "json";
 };
 
 // The known formats, in the order in which they are offered.

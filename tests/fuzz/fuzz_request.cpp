@@ -199,10 +199,18 @@ void check_request(const ChatRequest& request) {
   SATCHEL_ASSERT(serve::is_recipe_name(request.recipe));
   SATCHEL_ASSERT(request.system_own <= request.system.value_or("").size());
   SATCHEL_ASSERT(request.system_end <= request.system.value_or("").size());
-  (void)serve::tools_text(request.tools);
-  for (const serve::Said& said : request.messages)
-    SATCHEL_ASSERT(serve::is_same_text(said.text, said.text + "\n") ==
-                   serve::is_same_text(said.text + "\n", said.text));
+  for (const serve::ToolForm* form : runtime::tool_forms()) {
+    ChatRequest told = request;
+    told.form = form;
+    serve::write_calls(told);
+    serve::write_tools("", told);
+    (void)serve::compile_shape(told);
+    for (const serve::Said& said : told.messages) {
+      SATCHEL_ASSERT(said.calls.empty() && said.results.empty());
+      SATCHEL_ASSERT(serve::is_same_text(said.text, said.text + "\n", *form) ==
+                     serve::is_same_text(said.text + "\n", said.text, *form));
+    }
+  }
 }
 
 }  // namespace

@@ -267,3 +267,37 @@ TEMPLATES += [  # tools left out
               "        {{- '<|turn>model\\n' -}}\n        {%- if not enable_thinking | default(false) -%}\n"
               "            {{- '<|channel>thought\\n<channel|>' -}}\n        {%- endif -%}\n{%- endif -%}"},
 ]
+
+GLM = (  # without tools and kept thoughts
+    "[gMASK]<sop>{% for m in messages %}\n{%- if m.role == 'user' -%}<|user|>LINE{{ m.content }}\n{%- elif m.role == 'assistant' -%}\n"
+    "<|assistant|>\n{{- EMPTY }}\n{%- if m.content.strip() -%}\n{{ BEFORE + m.content.strip() }}\n{%- endif -%}\n"
+    "{%- elif m.role == 'tool' -%}\n<|observation|>\n{%- elif m.role == 'system' -%}\n<|system|>LINE{{ m.content }}\n{%- endif -%}\n{%- endfor -%}\n"
+    "{%- if add_generation_prompt -%}\n    <|assistant|>{{- HEAD -}}\n{%- endif -%}")
+NEMOTRON_2 = (
+    "{{- '<SPECIAL_10>System\n' + (messages[0]['content'].replace('/think', '').replace('/no_think', '').strip() if messages[0]['role'] == "
+    "'system' else '') + '\n\n' -}}\n{%- for message in messages %}\n  {%- set content = message['content'] %}\n"
+    "  {%- if message['role'] == 'user' -%}\n    {{- '<SPECIAL_11>User\n' + content.replace('/think', '').replace('/no_think', '').strip() + '\n' }}\n"
+    "  {%- elif message['role'] == 'assistant' -%}\n    {{- '<SPECIAL_11>Assistant\n' + content.strip() + '\n<SPECIAL_12>\n' -}}\n  {%- endif -%}\n"
+    "{%- endfor -%}\n{%- if add_generation_prompt -%}\n  {{- '<SPECIAL_11>Assistant\n' -}}\n"
+    "  {%- if enable_thinking is defined and enable_thinking is false -%}\n    {{- '<think></think>' -}}\n  {%- else -%}\n    {{- '<think>\n' -}}\n"
+    "  {%- endif -%}\n{%- endif -%}")
+NEMOTRON_3 = (
+    "{%- set enable_thinking = enable_thinking if enable_thinking is defined else True %}\n"
+    "{%- set truncate_history_thinking = truncate_history_thinking if truncate_history_thinking is defined else True %}\n"
+    "{%- if messages[0][\"role\"] == \"system\" %}\n    {%- set system_message = messages[0][\"content\"] %}\n    {%- set loop_messages = messages[1:] %}\n"
+    "{%- else %}\n    {%- set system_message = \"\" %}\n    {%- set loop_messages = messages %}\n{%- endif %}\n"
+    "{{- \"<|im_start|>system\\n\" + system_message }}\n{{- '<|im_end|>\\n' }}\n{%- for message in loop_messages %}\n"
+    "    {%- if message.role == \"assistant\" %}\n        {%- set content = \"<think></think>\" ~ message.content -%}\n"
+    "        {{- '<|im_start|>assistant\\n<think></think>' ~ (message.content | trim) ~ '<|im_end|>\\n' }}\n"
+    "    {%- elif message.role == \"user\" %}\n        {{- '<|im_start|>' + message.role + '\\n' }}\n        {{- message.content }}\n"
+    "        {{- '<|im_end|>\\n' }}\n    {%- endif %}\n{%- endfor %}\n{%- if add_generation_prompt %}\n    {%- if enable_thinking %}\n"
+    "        {{- '<|im_start|>assistant\\n<think>\\n' }}\n    {%- else %}\n        {{- '<|im_start|>assistant\\n<think></think>' }}\n    {%- endif %}\n{%- endif %}")
+TEMPLATES += [
+    {"name": "glm-4.5",  # without its word /nothink
+     "jinja": GLM.replace("LINE", "\n").replace("EMPTY", "'\\n<think></think>'").replace("BEFORE", "'\\n'").replace("HEAD", "''")},
+    {"name": "glm-4.7", "thinking": [None, True, False],
+     "jinja": GLM.replace("LINE", "").replace("EMPTY", "'</think>'").replace("BEFORE", "''").replace(
+         "HEAD", "'</think>' if (enable_thinking is defined and not enable_thinking) else '<think>'")},
+    {"name": "nemotron-2", "thinking": [None, True, False], "jinja": NEMOTRON_2},
+    {"name": "nemotron-3", "thinking": [None, True, False], "jinja": NEMOTRON_3},
+]

@@ -127,9 +127,10 @@ TEST(Gemma4Reader, takes_the_channel_thought_for_thoughts_and_the_rest_for_the_a
 class HarmonyReader : public testing::Test {
  protected:
   Heard heard(std::string_view said) {
-    return heard_of(
-        "harmony", {"<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>", "<|call|>"},
-        said);
+    return heard_of("harmony",
+                    {"<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>", "<|call|>",
+                     "<|constrain|>"},
+                    said);
   }
 };
 
@@ -142,6 +143,19 @@ TEST_F(HarmonyReader, takes_the_analysis_for_thoughts_and_what_is_final_for_the_
   const Heard only = heard("<|channel|>final<|message|>Yes, <|x|>.");
   EXPECT_EQ(only.thought, "");
   EXPECT_EQ(only.answer, "Yes, <|x|>.");
+}
+
+TEST_F(HarmonyReader, joins_thoughts_of_several_messages_and_leaves_a_call_its_marks) {
+  const Heard several = heard(
+      "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>analysis<|message|>"
+      "So.<|end|><|start|>assistant<|channel|>final<|message|>Yes.");
+  EXPECT_EQ(several.thought, "Hm.\n\nSo.");
+  EXPECT_EQ(several.answer, "Yes.");
+  const std::string call = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}";
+  EXPECT_EQ(heard(call).answer, call);
+  const Heard both = heard("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant" + call);
+  EXPECT_EQ(both.thought, "Hm.");
+  EXPECT_EQ(both.answer, call);
 }
 
 TEST_F(HarmonyReader, shows_what_has_no_mark_and_what_has_no_end) {

@@ -206,7 +206,7 @@ TEST(AnswerOpening, thoughts_stand_before_the_grammar) {
   EXPECT_EQ(fit(does, "yes"), Fit::begun);
   EXPECT_EQ(fit(does, "</think>" + std::string(Grammar::kSpacesMax + 1, ' ')), Fit::refused);
   const Grammar marked =
-      grammar.behind({.think_begin = "<a>", .think_end = "</a><f>", .answer_begin = "<f>"});
+      grammar.behind({.think_begin = "<a>", .think_end = "</a>", .answer_begin = "<f>"});
   for (const char* text : {"<f>yes", "<a>hm</a><a>hm</a><f>yes"})
     EXPECT_EQ(fit(marked, text), Fit::whole) << text;
   for (const char* text : {"yes", "<f>no", "<f> yes"})

@@ -14,6 +14,7 @@
 #include "runtime/grammar/token_constraint.h"
 #include "support/value_of.h"
 #include "unit/runtime/grammar_texts.h"
+#include "unit/runtime/grammar_walks.h"
 #include "unit/runtime/schema_oracle.h"
 
 namespace satchel::runtime {
@@ -22,6 +23,8 @@ namespace {
 using Json = nlohmann::json;
 using test::Fit;
 using test::fit;
+using test::random_text;
+using test::walk_tokens;
 using testing::HasSubstr;
 
 struct Case {
@@ -126,46 +129,8 @@ TEST(JsonSchema, takes_what_it_accepts_and_nothing_else) {
 
 // --- walks
 
-// A vocabulary of all bytes and of pieces that JSON has.
-std::shared_ptr<const TokenTrie> tokens() {
-  std::vector<std::string> texts;
-  for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
-  for (const char* piece : {"{\"",  "\":", "\",\"", "true", "null", "[[", "]}", "\"}",  ", ", ":\"",
-                            "name", "é",   "\\u00", "\\\"", "-1",   "0.", "e+", "\n  ", "id", "}}"})
-    texts.emplace_back(piece);
-  texts.emplace_back("");
-  return std::make_shared<TokenTrie>(
-      texts, std::vector<std::int32_t>{static_cast<std::int32_t>(texts.size() - 1)});
-}
-
-// A text that random tokens came to; towards its end those are taken that close what is open.
-std::string random_text(const Grammar& grammar, const std::shared_ptr<const TokenTrie>& tokens,
-                        Rng& rng) {
-  TokenConstraint at(grammar, tokens);
-  const std::int32_t end = tokens->ends().front();
-  std::string text;
-  for (std::size_t n = 0; n < 3000 && !at.is_ended(); ++n) {
-    std::vector<float> logits(tokens->n_tokens(), 0);
-    if (!at.mask(logits)) return text + "<stuck>";
-    if (n > 40 && at.may_end()) break;
-    std::vector<std::int32_t> some;
-    for (std::size_t i = 0; i < logits.size(); ++i)
-      if (logits[i] == 0) some.push_back(static_cast<std::int32_t>(i));
-    std::int32_t token = some[rng.next() % some.size()];
-    for (const char* closing : {"]", "}", "\""})  // a quote first: a string may have the others
-      if (const auto found =
-              std::ranges::find(some, closing, [&](std::int32_t one) { return tokens->text(one); });
-          n > 40 && found != some.end())
-        token = *found;
-    if (token == end) break;
-    text += tokens->text(token);
-    at.take(token);
-  }
-  return at.may_end() ? text : text + "<cut>";
-}
-
 TEST(JsonSchema, every_walk_leads_to_a_value_that_the_schema_accepts) {
-  const auto vocabulary = tokens();
+  const auto vocabulary = walk_tokens();
   std::size_t n_whole = 0, n_cut = 0;
   for (const Case& one : kCases) {
     const Grammar grammar = value_of(grammar_of_schema(one.schema));
@@ -188,7 +153,7 @@ TEST(JsonSchema, every_walk_leads_to_a_value_that_the_schema_accepts) {
 }
 
 TEST(JsonSchema, any_object_is_one_that_parsers_read) {
-  const auto vocabulary = tokens();
+  const auto vocabulary = walk_tokens();
   const Grammar grammar = grammar_of_json_object();
   std::size_t n_whole = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

@@ -1,5 +1,5 @@
 // Answers of a model with tools: which texts and calls they may be.
-#include "runtime/grammar/tool_grammar.h"
+#include "runtime/tools/tool_grammar.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@ using test::Fit;
 using test::fit;
 using Calls = ToolAnswers::Calls;
 
-const std::vector<ToolSchema> kTools = {
-    {"find", R"({"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}},
+const std::vector<Tool> kTools = {
+    {"find", "", R"({"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}},
                  "required": ["pet"], "additionalProperties": false})"},
-    {"stop", ""}};
+    {"stop", "", ""}};
 const std::string kFind =
     "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"pet\": \"cat\"}}\n</tool_call>";
 const std::string kStop = "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>";
@@ -28,8 +28,11 @@ const std::string kWrong =
     "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"pet\": \"cow\"}}\n</tool_call>";
 
 Grammar grammar_of(Calls calls, bool is_one = false, std::string text_schema = {}) {
-  return value_of(grammar_of_tools(
-      {.tools = kTools, .calls = calls, .is_one = is_one, .text_schema = std::move(text_schema)}));
+  return value_of(grammar_of_tools({.form = tool_form("json"),
+                                    .tools = kTools,
+                                    .calls = calls,
+                                    .is_one = is_one,
+                                    .text_schema = std::move(text_schema)}));
 }
 
 TEST(ToolGrammar, a_model_that_may_call_says_any_text_and_whole_calls_alone) {
@@ -64,11 +67,14 @@ TEST(ToolGrammar, a_text_with_a_schema_is_that_or_calls) {
 }
 
 TEST(ToolGrammar, a_bad_schema_names_its_tool) {
-  const std::vector<ToolSchema> tools = {{"find", R"({"not": {}})"}};
-  const Result<Grammar> grammar = grammar_of_tools({.tools = tools});
-  ASSERT_FALSE(grammar.ok());
-  EXPECT_EQ(grammar.error().code, "SCHEMA");
-  EXPECT_THAT(grammar.error().message, testing::StartsWith("Tool \"find\": "));
+  const std::vector<Tool> tools = {
+      {"find", "", R"({"type": "object", "properties": {"a": {"not": {}}}})"}};
+  for (const ToolForm* form : tool_forms()) {
+    const Result<Grammar> grammar = grammar_of_tools({.form = *form, .tools = tools});
+    ASSERT_FALSE(grammar.ok()) << form->name;
+    EXPECT_EQ(grammar.error().code, "SCHEMA");
+    EXPECT_THAT(grammar.error().message, testing::StartsWith("Tool \"find\": "));
+  }
 }
 
 }  // namespace

@@ -61,9 +61,10 @@ TEST(ChatRequest, takes_what_clients_send) {
                    {"satchel", {{"session", "s-1"}, {"recipe", "compact"}}}});
   const ChatRequest request = parsed(body);
   EXPECT_EQ(request.system, "Be brief.\n\nBe kind.");
-  EXPECT_EQ(request.messages, (std::vector<Said>{{runtime::Role::user, "Hello\nagain"},
-                                                 {runtime::Role::assistant, "Hi."},
-                                                 {runtime::Role::user, "What now?"}}));
+  EXPECT_EQ(request.messages,
+            (std::vector<Said>{{.role = runtime::Role::user, .text = "Hello\nagain"},
+                               {.role = runtime::Role::assistant, .text = "Hi."},
+                               {.role = runtime::Role::user, .text = "What now?"}}));
   EXPECT_EQ(request.sampling.temperature, 0.5);
   EXPECT_GT(request.sampling.top_p, 0);
   EXPECT_EQ(request.sampling.top_k, 3u);

@@ -9,7 +9,7 @@ using runtime::Role;
 std::vector<Said> said(std::initializer_list<const char*> texts) {
   std::vector<Said> out;
   for (const char* text : texts)
-    out.push_back({out.size() % 2 == 0 ? Role::user : Role::assistant, text});
+    out.push_back({.role = out.size() % 2 == 0 ? Role::user : Role::assistant, .text = text});
   return out;
 }
 KnownChat chat(const char* id, std::vector<Said> words) {

@@ -6,8 +6,9 @@ namespace satchel::serve {
 namespace {
 using runtime::Role;
 
-const Said kNote{Role::user, "Anna keeps three parrots."}, kNoted{Role::assistant, "Noted."},
-    kQuestion{Role::user, "What does Anna keep?"};
+const Said kNote{.role = Role::user, .text = "Anna keeps three parrots."},
+    kNoted{.role = Role::assistant, .text = "Noted."},
+    kQuestion{.role = Role::user, .text = "What does Anna keep?"};
 const std::string kWhole = "{\"output\": []}";
 
 // A chat of this session that a request has begun and that was answered.
@@ -16,6 +17,7 @@ struct Answered {
     Json document;
     EXPECT_FALSE(parse_body(body, document));
     EXPECT_FALSE(parse_response(document, {}, request));
+    write_calls(request);
     chats.emplace_back();
     set_id(chats.back(), "mine");
     chats.back().system = request.system;
@@ -54,10 +56,11 @@ TEST(ResponseIds, what_went_before_comes_before_what_is_new) {
   EXPECT_FALSE(next.system);
   // What the chat had later is not this response's.
   was.chats.back().said.push_back(kQuestion);
-  was.chats.back().said.push_back({Role::assistant, "Parrots."});
+  was.chats.back().said.push_back({.role = Role::assistant, .text = "Parrots."});
   next = parsed({{"input", "And Bruno?"}}, was.id);
   ASSERT_TRUE(was.follow(next));
-  EXPECT_EQ(next.messages, (std::vector<Said>{kNote, kNoted, {Role::user, "And Bruno?"}}));
+  EXPECT_EQ(next.messages,
+            (std::vector<Said>{kNote, kNoted, {.role = Role::user, .text = "And Bruno?"}}));
 }
 
 TEST(ResponseIds, an_id_means_one_chat_as_it_was) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/serve/chat_request.h"
-#include "app/serve/known_chat.h"
+#include "runtime/tools/call_reader.h"
 
 namespace satchel::serve {
 namespace {
@@ -35,6 +35,7 @@ ChatRequest parsed(const Json& body,
   ChatRequest request;
   const auto error = parse(body, {}, request);
   EXPECT_FALSE(error) << error->param << " " << error->message;
+  write_calls(request);
   return request;
 }
 std::string fault(const Json& body) {
@@ -154,49 +155,61 @@ TEST(Tools, calls_and_results_go_back_into_the_prompt_as_the_model_wrote_them) {
   EXPECT_EQ(response.messages[2].text, "<tool_response>\nAnna\n</tool_response>");
 }
 
-TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
-  const std::string spaced =
-      "Well. \n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": [2]}}\n</tool_call>";
-  EXPECT_TRUE(is_same_text(spaced, "Well.\n" + call_text("f", R"({"b":[2],"a":1})")));
-  EXPECT_FALSE(is_same_text(spaced, "Well.\n" + call_text("f", R"({"b":[2],"a":2})")));
-  EXPECT_FALSE(is_same_text(spaced, "Well.\n" + call_text("g", R"({"b":[2],"a":1})")));
-  EXPECT_FALSE(is_same_text(spaced, call_text("f", R"({"b":[2],"a":1})")));
-  EXPECT_FALSE(is_same_text("a ", "a")) << "without calls every byte counts";
+const ToolForm& kJsonForm = runtime::tool_form("json");
+
+std::string called(const std::string& name, const std::string& arguments) {
+  return said_with_calls("", {{.id = "", .name = name, .arguments = arguments}}, kJsonForm).text;
 }
 
-TEST(CallReader, finds_calls_wherever_the_stream_is_cut) {
-  const std::string whole = "Let me\nsee.\n" + kCall + "\n" + kCall + "\n";
-  for (std::size_t step = 1; step < whole.size(); ++step) {
-    CallReader reader(true);
-    std::string said;
-    std::vector<ToolCall> calls;
-    const auto take = [&](CallReader::Read read) {
-      said += read.said;
-      for (ToolCall& call : read.calls) calls.push_back(std::move(call));
-    };
-    for (std::size_t at = 0; at < whole.size(); at += step)
-      take(reader.push(whole.substr(at, step)));
-    take(reader.finish());
-    EXPECT_EQ(said, "Let me\nsee.") << step;
-    ASSERT_EQ(calls.size(), 2u) << step;
-    EXPECT_EQ(calls[1].name, "find_pet");
-    EXPECT_EQ(calls[1].arguments, "{\"pet\":\"cat\"}");
-    EXPECT_NE(calls[0].id, calls[1].id);
+TEST(Tools, a_result_goes_to_the_call_of_its_id_or_of_its_place) {
+  ChatRequest request;
+  request.messages.push_back({.role = runtime::Role::user, .text = "Who?"});
+  add_call({.id = "1", .name = "find", .arguments = "{}"}, request);
+  add_call({.id = "2", .name = "count", .arguments = "{}"}, request);
+  add_result({.call_id = "2", .text = "two"}, request);
+  add_result({.call_id = "1", .text = "one"}, request);
+  // Of a response that is named by its id, the calls are texts already.
+  request.messages.push_back(said_with_calls("", {{"", "late", "{}"}}, kJsonForm));
+  add_result({.call_id = "9", .text = "three"}, request);
+  std::vector<ToolResult> seen;
+  static std::vector<ToolResult>* told = &seen;
+  ToolForm form = kJsonForm;
+  form.results = [](std::span<const ToolResult> all) {
+    told->insert(told->end(), all.begin(), all.end());
+    return runtime::MarkedText{.text = "-", .marks = {}};
+  };
+  request.form = &form;
+  write_calls(request);
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[0].name, "count");
+  EXPECT_EQ(seen[1].name, "find");
+  EXPECT_EQ(seen[2].name, "late");
+  EXPECT_EQ(request.messages.size(), 5u);
+}
+
+TEST(Tools, what_a_response_inherits_is_found_wherever_the_form_puts_it) {
+  for (const ToolForm* form : runtime::tool_forms()) {
+    ChatRequest request;
+    request.form = form;
+    request.system = "Be brief.\n\nKnow birds. ";
+    request.system_own = 11;
+    request.system_end = request.system->size();
+    request.tools = {{"find", "Finds.", R"({"type":"object","properties":{}})"}};
+    write_tools("", request);
+    const std::string inherited =
+        request.system->substr(request.system_own, request.system_end - request.system_own);
+    EXPECT_TRUE(inherited.starts_with("Know birds.")) << form->name << ": " << inherited;
   }
 }
 
-TEST(CallReader, what_is_no_call_is_text) {
-  const auto all = [](const std::string& text, bool reads = true) {
-    CallReader reader(reads);
-    CallReader::Read read = reader.push(text);
-    EXPECT_TRUE(read.calls.empty());
-    return read.said + reader.finish().said;
-  };
-  for (const char* text :
-       {"a < b", "<tool", "ends with space \n", "<tool_call>\nnonsense\n</tool_call>!",
-        "<tool_call>\n{\"name\": \"f\"", "<tool_call>{\"name\": 3}</tool_call>"})
-    EXPECT_EQ(all(text), text);
-  EXPECT_EQ(all(kCall, false), kCall) << "without tools nothing is read";
+TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
+  const std::string spaced =
+      "Well. \n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": [2]}}\n</tool_call>";
+  EXPECT_TRUE(is_same_text(spaced, "Well.\n" + called("f", R"({"b":[2],"a":1})"), kJsonForm));
+  EXPECT_FALSE(is_same_text(spaced, "Well.\n" + called("f", R"({"b":[2],"a":2})"), kJsonForm));
+  EXPECT_FALSE(is_same_text(spaced, "Well.\n" + called("g", R"({"b":[2],"a":1})"), kJsonForm));
+  EXPECT_FALSE(is_same_text(spaced, called("f", R"({"b":[2],"a":1})"), kJsonForm));
+  EXPECT_FALSE(is_same_text("a ", "a", kJsonForm)) << "without calls every byte counts";
 }
 
 }  // namespace
