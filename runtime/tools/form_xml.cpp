@@ -154,10 +154,12 @@ template <const Layout& kLayout>
 MarkedText answer(std::string_view text, std::span<const ToolCall> calls) {
   MarkedText out;
   text = trimmed(text);
-  out.add(text).add(text.empty() ? kLayout.before_calls : kLayout.behind_text);
+  // Marked, as a template that trims answers leaves these.
+  out.add(text).mark(text.empty() ? kLayout.before_calls : "");
+  out.add(text.empty() ? "" : kLayout.behind_text);
   for (const ToolCall& call : calls)
     out.add(&call == calls.data() ? "" : "\n").add(call_text(call));
-  return out.add(kLayout.behind_calls);
+  return out.mark(kLayout.behind_calls);
 }
 
 template <const Layout& kLayout>

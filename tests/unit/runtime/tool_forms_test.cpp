@@ -276,7 +276,8 @@ TEST_P(EveryToolForm, a_text_before_calls_is_said) {
 }
 
 TEST_P(EveryToolForm, what_is_no_whole_call_is_text) {
-  const std::string whole = form().answer("", {{kCalls[0]}}).text;
+  std::string whole = form().answer("", {{kCalls[0]}}).text;
+  whole = whole.substr(whole.find(form().begin));
   for (std::size_t n = 0; n + 1 < whole.size(); ++n) {
     const std::string text = whole.substr(0, n);
     const CallReader::Read read = read_in_steps(form(), text, 3);
