@@ -78,7 +78,7 @@ std::vector<std::string> called_in(const Said& said, const ChatRequest& request)
   std::vector<std::string> names;
   for (const ToolCall& call : said.calls) names.push_back(call.name);
   if (!names.empty() || said.role != runtime::Role::assistant) return names;
-  const auto read = runtime::read_calls(said.text, *request.form, request.tools);
+  const auto read = runtime::read_calls(said.text, *request.form);
   if (read)
     for (const ToolCall& call : read->calls) names.push_back(call.name);
   return names;

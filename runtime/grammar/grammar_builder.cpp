@@ -111,9 +111,10 @@ Result<Grammar> GrammarBuilder::compile(const std::string& root) {
   const RuleChecks checks = check_rules(made, entries);
   if (checks.endless) {
     const Rule& rule = rules_[*checks.endless];
-    return bad_grammar(rule.place, "The rule \"" + rule.name +
-                                       "\" can never end: each of its choices calls it again. "
-                                       "Give it one that does not.");
+    return bad_grammar(rule.place,
+                       "The rule \"" + rule.name +
+                           "\" can never end: each of its choices calls it again, or has no text. "
+                           "Give it one that ends.");
   }
   if (!checks.circle.empty()) return left_recursion(checks.circle);
   return Grammar(std::move(made), entries[0]);
@@ -171,7 +172,7 @@ StepList::At GrammarBuilder::emit(StepList& steps, Node node, StepList::At next)
 }
 
 StepList::At GrammarBuilder::emit_any(StepList& steps, const Expression& what, StepList::At next) {
-  if (what.parts.empty()) return steps.byte(0xff, 0xff, next);  // no text has it
+  if (what.parts.empty()) return steps.byte(1, 0, next);  // no byte is in this range
   StepList::At all = emit(steps, what.parts.back(), next);
   for (std::size_t i = what.parts.size() - 1; i-- > 0 && !steps.is_full();)
     all = steps.fork(emit(steps, what.parts[i], next), all);

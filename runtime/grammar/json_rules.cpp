@@ -108,7 +108,7 @@ JsonRules::Node JsonRules::made(std::string_view name) {
 
 CodePoints JsonRules::plain_characters() const {
   CodePoints others;
-  if (spelling_.never != 0) others = CodePoints::one(spelling_.never);
+  if (!spelling_.end.empty()) others = CodePoints::one(static_cast<char32_t>(spelling_.end[0]));
   if (spelling_.escapes) others = others.with(0, 0x1f).with('"', '"').with('\\', '\\');
   return CodePoints::all().without(others);
 }
@@ -185,9 +185,9 @@ std::string JsonRules::spelled(const OrderedJson& value) const {
 
 JsonRules::Node JsonRules::literal(const OrderedJson& value) {
   const bool has_end =
-      spelling_.never != 0 &&
+      !spelling_.end.empty() &&
       (value.is_string() && !spelling_.escapes ? value.get<std::string>() : dumped(value))
-              .find(static_cast<char>(spelling_.never)) != std::string::npos;
+              .find(spelling_.end) != std::string::npos;
   if (has_end) return builder_.any_of({});
   if (!value.is_string() || spelling_.escapes) return builder_.text(spelled(value));
   return quoted(builder_.text(value.get<std::string>()));
@@ -335,6 +335,13 @@ JsonRules::Node JsonRules::key_other_than(const std::vector<std::string>& names)
 
 JsonRules::Node JsonRules::key(const std::string& name) {
   return spelling_.quotes_keys ? literal(name) : builder_.text(name);
+}
+
+bool JsonRules::has_key(const std::string& name) const {
+  const CodePoints taken = key_characters();
+  return spelling_.quotes_keys || (!name.empty() && std::ranges::all_of(name, [&](char c) {
+           return taken.has(static_cast<unsigned char>(c));
+         }));
 }
 
 JsonRules::Node JsonRules::any_key() {

@@ -23,9 +23,9 @@ struct JsonSpelling {
   std::string_view name = "json";  // of its rules, unlike others'
   std::string_view quote = "\"";   // around strings; "": nothing
   bool escapes = true;             // false: characters stand as they are
-  // In no string: whatever ends one begins with it. 0: none. One between quotes that do not escape
-  // may have it, unless a schema says what characters it has.
-  char32_t never = 0;
+  // What ends a value where quotes do not escape: in no string; "": nothing. Its first character is
+  // in none of which a schema says what characters it has.
+  std::string_view end = {};
   bool quotes_keys = true;  // false: letters, digits, "_" and "-" as they are
   std::string_view yes = "true", no = "false", none = "null";
 };
@@ -46,6 +46,9 @@ class JsonRules {
   // builder  outlives it
   explicit JsonRules(GrammarBuilder& builder, const JsonSpelling& spelling = {})
       : builder_(builder), spelling_(spelling) {}
+
+  // Whether an object's property may have this name.
+  bool has_key(const std::string& name) const;
 
   Node any_value() { return named("value"); }
   Node any_object() { return named("object"); }

@@ -65,6 +65,10 @@ Error bad_schema(const std::string& path, const std::string& what) {
 Error unsupported(const std::string& path, const std::string& what) {
   return {ErrorKind::unsupported, "SCHEMA", "In the schema at " + path + ": " + what};
 }
+Error no_key(const std::string& path, const std::string& name) {
+  return unsupported(path, "this model's calls cannot spell the name \"" + name +
+                               "\". Use letters, digits, \"_\" and \"-\".");
+}
 
 // What one name of a JSON pointer leads to; nullptr: nothing.
 const Json* child(const Json& at, const std::string& key) {
@@ -302,6 +306,7 @@ class SchemaReader {
       if (name.size() > kNameBytesMax)
         return unsupported(
             path, "a property's name is longer than " + std::to_string(kNameBytesMax) + " bytes.");
+      if (!rules_.has_key(name)) return no_key(path, name);
       const bool is_required = is_among(*required, name);
       if (!is_required && value == Json(false)) continue;
       SATCHEL_TRY_ASSIGN(const Node node, schema(value, path + "/properties/" + escaped(name)));
@@ -316,6 +321,7 @@ class SchemaReader {
     for (const Json& name : *required) {
       if (!name.is_string()) return bad_schema(path, "required must be a list of names.");
       if (properties->contains(name.get<std::string>())) continue;
+      if (!rules_.has_key(name.get<std::string>())) return no_key(path, name);
       if (others == nullptr) other = rules_.any_value();
       if (!other || name.get_ref<const std::string&>().size() > kNameBytesMax)
         return bad_schema(path, "\"" + name.get<std::string>() +

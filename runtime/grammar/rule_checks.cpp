@@ -22,7 +22,7 @@ std::vector<bool> can_end(const std::vector<GrammarStep>& steps, bool over_bytes
   const auto is_sure = [&](const GrammarStep& step) {
     switch (step.kind) {
       case Kind::byte:
-        return over_bytes && ends[step.next];
+        return over_bytes && step.low <= step.high && ends[step.next];
       case Kind::fork:
         return ends[step.next] || ends[step.other];
       case Kind::call:

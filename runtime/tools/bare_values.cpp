@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "runtime/grammar/json_excess.h"
 #include "runtime/grammar/json_schema.h"
@@ -56,19 +57,22 @@ const char* type_name(const Json& value) {
   return value.is_string() ? "string" : value.is_null() ? "null" : "other";
 }
 
-Kinds kinds_of(const Json& root, const Json& given, std::size_t depth = 0) {
+// seen: schemas that were added already; references may lead to one many times
+Kinds kinds_of(const Json& root, const Json& given, std::set<const Json*>& seen,
+               std::size_t depth = 0) {
   Kinds kinds;
   const Json* const schema = resolved(root, given);
   if (schema == nullptr || !schema->is_object() || depth > kJsonDepthMax) {
     kinds.others = true;
     return kinds;
   }
+  if (!seen.insert(schema).second) return kinds;
   constexpr std::array<const char*, 6> kLimits = {"enum",   "const",     "pattern",
                                                   "format", "minLength", "maxLength"};
   for (const char* name : kLimits) kinds.is_plain = kinds.is_plain && !schema->contains(name);
   for (const char* name : {"anyOf", "oneOf", "allOf"})
     if (schema->contains(name) && (*schema)[name].is_array())
-      for (const Json& one : (*schema)[name]) kinds.add(kinds_of(root, one, depth + 1));
+      for (const Json& one : (*schema)[name]) kinds.add(kinds_of(root, one, seen, depth + 1));
   const bool has_choices = kinds.string || kinds.null || kinds.others;
   if (has_choices) return kinds;
   if (schema->contains("const")) {
@@ -121,7 +125,8 @@ Result<std::vector<Parameter>> parameters_of(const Tool& tool) {
     if (!is_required && schema == Json(false)) continue;
     if (!is_writable(name))
       return unsupported("In the schema at #/properties: a name has \"<\", \">\" or a line break.");
-    const Kinds kinds = kinds_of(root, schema);
+    std::set<const Json*> seen;
+    const Kinds kinds = kinds_of(root, schema, seen);
     const bool is_bare = kinds.string && !kinds.others;
     all.push_back({.name = name,
                    .is_required = is_required,
@@ -132,14 +137,18 @@ Result<std::vector<Parameter>> parameters_of(const Tool& tool) {
   return all;
 }
 
+Result<std::vector<Parameter>> checked_parameters(const Tool& tool) {
+  GrammarBuilder builder;
+  JsonRules rules(builder);
+  SATCHEL_TRY(add_schema(schema_of(tool), "tool", builder, rules));
+  return parameters_of(tool);
+}
+
 BareValues::BareValues(GrammarBuilder& builder, std::string_view end)
     : builder_(builder),
       end_(end),
-      bare_(builder, {.name = "bare",
-                      .quote = "",
-                      .escapes = false,
-                      .never = static_cast<char32_t>(end.front())}),
-      json_(builder, {.name = "value", .never = static_cast<char32_t>(end.front())}) {}
+      bare_(builder, {.name = "bare", .quote = "", .escapes = false, .end = end}),
+      json_(builder, {.name = "value", .end = end}) {}
 
 Result<GrammarBuilder::Node> BareValues::value(const Tool& tool, const Parameter& parameter,
                                                const std::string& rule_name) {
@@ -159,7 +168,7 @@ std::string bare_text(const OrderedJson& value) {
 OrderedJson read_bare(std::string_view text, const Parameter* parameter) {
   const bool is_string = parameter != nullptr && parameter->is_bare;
   if (is_string && !(parameter->takes_null && text == "null")) return std::string(text);
-  Json value = Json::parse(text, nullptr, false);
+  Json value = read_json(text);
   return value.is_discarded() ? Json(std::string(text)) : value;
 }
 

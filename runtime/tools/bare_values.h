@@ -27,6 +27,9 @@ struct Parameter {
 //   errors  unsupported, SCHEMA: it is no object with named properties, or a name has "<", ">" or a
 //           line break
 Result<std::vector<Parameter>> parameters_of(const Tool& tool);
+// Those of a schema of which no keyword goes unheard.
+//   errors  those of parameters_of() and of add_schema()
+Result<std::vector<Parameter>> checked_parameters(const Tool& tool);
 
 // The grammar of the values of all tools, each with its end mark.
 class BareValues {

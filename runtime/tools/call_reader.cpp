@@ -1,6 +1,7 @@
 #include "runtime/tools/call_reader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/tools/tool_text.h"
@@ -20,46 +21,60 @@ std::size_t n_held(std::string_view text, std::string_view begin) {
 CallReader::Read CallReader::push(std::string_view delta) {
   Read read;
   held_ += delta;
-  // Every form's end ends with this character.
-  if (in_call_ && delta.find('>') == std::string_view::npos) return read;
+  // No form's call ends within a word.
+  constexpr std::string_view kLast = ">t";
+  if (in_call_ && delta.find_first_of(kLast) == std::string_view::npos) return read;
   while (in_call_ ? take_call(read) : take_text(read)) {
   }
+  held_.erase(0, std::exchange(n_taken_, 0));
   return read;
 }
 
 bool CallReader::take_text(Read& read) {
-  const std::size_t mark = held_.find(form_.begin);
+  const std::size_t mark = held().find(form_.begin);
   if (mark != std::string::npos) {
-    read.said += trimmed_end(std::string_view(held_).substr(0, mark));
-    held_.erase(0, mark + form_.begin.size());
+    const std::string_view before = held().substr(0, mark);
+    read.said += trimmed_end(before);
+    space_ = before.substr(trimmed_end(before).size());
+    n_taken_ += mark + form_.begin.size();
     in_call_ = true;
     return true;
   }
-  if (had_call_) held_.erase(0, std::min(held_.find_first_not_of(kSpace), held_.size()));
-  const std::size_t n = held_.size() - n_held(held_, form_.begin);
+  if (had_call_) n_taken_ += std::min(held().find_first_not_of(kSpace), held().size());
+  const std::size_t n = held().size() - n_held(held(), form_.begin);
   if (n > 0) had_call_ = false;
-  read.said += held_.substr(0, n);
-  held_.erase(0, n);
+  read.said += held().substr(0, n);
+  n_taken_ += n;
   return false;
 }
 
 bool CallReader::take_call(Read& read) {
-  const std::size_t n = form_.end_of(held_);
+  const std::size_t n = form_.end_of(held());
   if (n == std::string_view::npos) return false;
-  const std::string text = held_.substr(0, n);
-  if (!form_.read(text, tools_, read.calls)) read.said += std::string(form_.begin) + text;
-  held_.erase(0, n);
+  const std::string_view text = held().substr(0, n);
+  had_call_ = read_here(text, read.calls);
+  if (!had_call_) ((read.said += space_) += form_.begin) += text;
+  n_taken_ += n;
   in_call_ = false;
-  had_call_ = true;
   return true;
+}
+
+bool CallReader::read_here(std::string_view text, std::vector<ToolCall>& calls) const {
+  std::vector<ToolCall> read;
+  const bool are_calls = form_.read(text, tools_, read) &&
+                         (tools_.empty() || std::ranges::all_of(read, [&](const ToolCall& call) {
+                            return find_tool(tools_, call.name) != nullptr;
+                          }));
+  if (are_calls) std::ranges::move(read, std::back_inserter(calls));
+  return are_calls;
 }
 
 CallReader::Read CallReader::finish() {
   Read read;
   const std::string rest = std::exchange(held_, {});
   // Where it ends with the answer.
-  if (in_call_ && form_.read(rest, tools_, read.calls)) return read;
-  read.said = (in_call_ ? std::string(form_.begin) : "") + rest;
+  if (in_call_ && read_here(rest, read.calls)) return read;
+  read.said = (in_call_ ? space_ + std::string(form_.begin) : "") + rest;
   return read;
 }
 

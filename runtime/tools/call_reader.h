@@ -28,11 +28,16 @@ class CallReader {
  private:
   bool take_text(Read& read);
   bool take_call(Read& read);
+  // The calls of these bytes; false: they are none, or of tools that there are not.
+  bool read_here(std::string_view text, std::vector<ToolCall>& calls) const;
+  std::string_view held() const { return std::string_view(held_).substr(n_taken_); }
 
   const ToolForm& form_;
   const std::span<const Tool> tools_;
   bool in_call_ = false, had_call_ = false;
   std::string held_;
+  std::size_t n_taken_ = 0;  // of held_, until push() ends
+  std::string space_;        // before the call
 };
 
 // Of a whole answer; none: it has no calls.

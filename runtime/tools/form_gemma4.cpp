@@ -220,7 +220,7 @@ Result<Node> calls(CallGrammar& grammar) {
   JsonRules values(b, {.name = "gemma",
                        .quote = kGemmaQuote,
                        .escapes = false,
-                       .never = U'<',
+                       .end = kGemmaQuote,
                        .quotes_keys = false});
   std::vector<Node> ways;
   for (std::size_t i = 0; i < grammar.tools.size(); ++i) {

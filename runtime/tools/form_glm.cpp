@@ -83,8 +83,9 @@ MarkedText results(std::span<const ToolResult> all) {
 bool take(std::string_view& text, std::string_view begin, std::string_view end,
           std::string_view& inside) {
   const std::string_view rest = text.substr(std::min(text.find_first_not_of(kSpace), text.size()));
+  if (!rest.starts_with(begin)) return false;
   const std::size_t at = rest.find(end);
-  if (!rest.starts_with(begin) || at == std::string_view::npos) return false;
+  if (at == std::string_view::npos) return false;
   inside = rest.substr(begin.size(), at - begin.size());
   text = rest.substr(at + end.size());
   return true;
@@ -127,7 +128,7 @@ template <const std::string_view& kBetween>
 Result<Node> parameters(const Tool& tool, const std::string& rule_name, BareValues& values,
                         const CallGrammar& grammar) {
   GrammarBuilder& b = grammar.builder;
-  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, parameters_of(tool));
+  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, checked_parameters(tool));
   std::vector<Node> parts;
   for (const Parameter& one : all) {
     SATCHEL_TRY_ASSIGN(const Node value, values.value(tool, one, rule_name));

@@ -146,8 +146,7 @@ MarkedText results(std::span<const ToolResult> all) {
 // --- what is read
 
 std::size_t end_of(std::string_view text) {
-  const std::size_t end = text.find(kNext);
-  return end == std::string_view::npos ? end : end + kNext.size();
+  return end_behind_json(text, kNext);
 }
 
 bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& calls) {
@@ -156,7 +155,7 @@ bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& c
   constexpr std::string_view kMessage = "<|message|>";
   const std::size_t at = text.find(kMessage);
   if (at == std::string_view::npos) return false;
-  const Json arguments = Json::parse(text.substr(at + kMessage.size()), nullptr, false);
+  const Json arguments = read_json(text.substr(at + kMessage.size()));
   if (arguments.is_discarded()) return false;
   calls.push_back({.id = {},
                    .name = std::string(text.substr(0, text.find_first_of(" <"))),

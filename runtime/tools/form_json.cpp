@@ -51,7 +51,7 @@ std::size_t end_of(std::string_view text) {
 bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& calls) {
   if (!text.ends_with(kEnd)) return false;
   text.remove_suffix(kEnd.size());
-  return read_json_call(OrderedJson::parse(text, nullptr, false), calls);
+  return read_json_call(read_json(text), calls);
 }
 
 Result<Node> calls(CallGrammar& grammar) {

@@ -80,7 +80,7 @@ bool is_identifier(std::string_view name) {
 // Rules for what may follow each place, as JsonRules::object() has them.
 Result<Node> arguments(const Tool& tool, const std::string& rule_name, JsonRules& values,
                        GrammarBuilder& b) {
-  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, parameters_of(tool));
+  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, checked_parameters(tool));
   Node after = b.text(""), first = after;
   for (std::size_t i = all.size(); i-- > 0;) {
     if (!is_identifier(all[i].name))

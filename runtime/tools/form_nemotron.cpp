@@ -58,7 +58,7 @@ std::size_t end_of(std::string_view text) {
 bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& calls) {
   if (!text.ends_with(kEnd)) return false;
   text.remove_suffix(kEnd.size());
-  const Json said = Json::parse(text, nullptr, false);
+  const Json said = read_json(text);
   if (!said.is_array() || said.empty()) return false;
   std::vector<ToolCall> read;
   for (const Json& one : said)

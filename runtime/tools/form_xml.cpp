@@ -239,7 +239,7 @@ bool read(std::string_view text, std::span<const Tool> tools, std::vector<ToolCa
 
 Result<Node> parameters(const Tool& tool, const std::string& rule_name, BareValues& values,
                         GrammarBuilder& b) {
-  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, parameters_of(tool));
+  SATCHEL_TRY_ASSIGN(const std::vector<Parameter> all, checked_parameters(tool));
   std::vector<Node> parts;
   for (const Parameter& one : all) {
     SATCHEL_TRY_ASSIGN(const Node value, values.value(tool, one, rule_name));

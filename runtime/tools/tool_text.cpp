@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/json_excess.h"
 #include "runtime/grammar/json_schema.h"
 
 namespace satchel::runtime {
@@ -43,9 +44,13 @@ OrderedJson tool_json(const Tool& tool) {
   return {{"type", "function"}, {"function", std::move(function)}};
 }
 
+OrderedJson read_json(std::string_view text) {
+  if (json_excess(text) != nullptr) return OrderedJson::value_t::discarded;
+  return OrderedJson::parse(text, nullptr, false);
+}
+
 OrderedJson arguments_of(const ToolCall& call) {
-  const std::string_view text = call.arguments.empty() ? "{}" : std::string_view(call.arguments);
-  OrderedJson given = OrderedJson::parse(text, nullptr, false);
+  OrderedJson given = read_json(call.arguments.empty() ? "{}" : std::string_view(call.arguments));
   return given.is_discarded() ? OrderedJson(call.arguments) : given;
 }
 

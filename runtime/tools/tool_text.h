@@ -14,6 +14,8 @@ std::string spaced_json(const OrderedJson& value);
 std::string compact_json(const OrderedJson& value);
 // {"type": "function", "function": {…}}
 OrderedJson tool_json(const Tool& tool);
+// What it says as JSON; discarded where it is none, or costs more than it is worth (json_excess()).
+OrderedJson read_json(std::string_view text);
 // As JSON; what is none is a string.
 OrderedJson arguments_of(const ToolCall& call);
 // Of a tool that takes nothing.
