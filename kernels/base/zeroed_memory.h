@@ -7,6 +7,8 @@
 //               reads all weights: one thread of a virtual Xeon (Sapphire Rapids) reads 10 GB/s
 //               from 4 KiB pages, 15 GB/s from huge pages (2026-11-23).
 //   core dumps  leave such allocations out: gigabytes of weights, and what a chat has read
+//   elsewhere   (off Linux, and under AddressSanitizer, which sees the bounds of the heap only) all
+//               of it comes from the heap: touched, in small pages, and in core dumps
 #pragma once
 
 #include <cstddef>
