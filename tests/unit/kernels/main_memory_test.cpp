@@ -135,6 +135,18 @@ TEST(ZeroedMemory, that_is_large_is_left_out_of_core_dumps) {
   EXPECT_NE(flags.find(" dd"), flags.npos) << flags;
 }
 
+TEST(ZeroedMemory, has_no_huge_page_where_it_does_not_fill_one) {
+  if (test::kSanitized) GTEST_SKIP() << "comes from the heap here";
+  const Memory memory = zeroed(5 * kMiB);
+  ASSERT_NE(memory, nullptr);
+  const auto* const at = static_cast<const char*>(memory.get());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % (2 * kMiB), 0u);
+  if (flags_at(at).find(" hg") == std::string::npos)
+    GTEST_SKIP() << "this kernel has no huge pages";
+  EXPECT_NE(flags_at(at + 4 * kMiB - 1).find(" hg"), std::string::npos);
+  EXPECT_EQ(flags_at(at + 4 * kMiB).find(" hg"), std::string::npos);
+}
+
 TEST(FreeMainMemory, is_at_most_what_the_address_space_leaves) {
   ASSERT_GT(free_main_memory(), 0u);
   rlimit before{};
