@@ -271,7 +271,7 @@ Result<void> KvStore::record_into(const CacheKey& key, RecordId id, std::vector<
       if (!row) return record_not_found(id);
       row_id = query.integer_at(0);
     }
-    return db.read_blob({"block_bytes", "bytes", row_id}, into);
+    return db.read_blob({"block_bytes", "bytes", row_id}, kvcache::kRecordBytesMax, into);
   });
 }
 

@@ -316,6 +316,24 @@ TEST(KvStore, an_id_that_would_leave_the_folder_names_no_file) {
   EXPECT_FALSE(std::filesystem::exists(folder.path().parent_path() / "out.db"));
 }
 
+TEST(KvStore, a_record_larger_than_any_is_damaged_and_takes_no_memory) {
+  const TempFolder folder;
+  {
+    const auto kv = open_kv(folder);
+    put(*kv, kChat, 0);
+    commit(*kv, kChat, 1, {0});
+  }
+  run_sql(folder / "kvcache.db", "UPDATE block_bytes SET bytes = zeroblob(200000000)");
+  const auto kv = open_kv(folder);
+  std::vector<std::byte> into;
+  const Result<void> read = kv->record_into(kChat, 0, into);
+  EXPECT_EQ(code_of(read), "CACHE_DAMAGED");
+  if (!read.ok()) {
+    EXPECT_EQ(read.error().kind, ErrorKind::corrupt);
+  }
+  EXPECT_EQ(into.capacity(), 0u);
+}
+
 TEST(KvStore, a_file_that_is_no_database_is_thrown_away) {
   const TempFolder folder;
   write_file(folder / "kvcache.db", std::string(5000, 'x'));
