@@ -80,7 +80,7 @@ Result<void> Store::State::open_library() {
                     .vfs = options.vfs};
   std::error_code ignored;
   if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
-    SATCHEL_TRY(make_private_folder(options.data_dir));
+    SATCHEL_TRY(make_private_folder_of(to.path));
   if (options.mode == OpenMode::read_write) {
     auto taken = FolderLock::take(options.data_dir / "library.lock");
     if (taken.ok()) {
@@ -125,7 +125,7 @@ void Store::State::open_kv() {
 }
 
 Result<void> Store::State::prepare_cache_dir() {
-  SATCHEL_TRY(make_private_folder(options.cache_dir));
+  SATCHEL_TRY(make_private_folder_of(options.cache_dir / "kvcache.db"));
   if (cache_lock || fs::equivalent(options.cache_dir, options.data_dir)) return {};
   // Two libraries may be given one cache folder; the second does without.
   SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));
@@ -206,12 +206,12 @@ Result<void> Store::delete_now(ChatId chat) {
 }
 
 Result<fs::path> Store::back_up(const fs::path& folder) {
-  SATCHEL_TRY(make_private_folder(folder));
   const std::string date = utc_date(state_->options.clock->wall_ms());
   std::error_code unknown;
   fs::path file = folder / ("library-" + date + ".db");
   for (int n = 2; fs::exists(file, unknown); ++n)
     file = folder / ("library-" + date + "-" + std::to_string(n) + ".db");
+  SATCHEL_TRY(make_private_folder_of(file));
   SATCHEL_TRY(state_->library->copy_to(file));
   return file;
 }

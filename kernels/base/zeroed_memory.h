@@ -1,12 +1,14 @@
-// zeroed_memory: allocates zeroed main memory aligned to `align`, a power of two of at least
-// pointer size. Returns null if there is not enough memory.
+// zeroed_memory: allocates zeroed main memory aligned to `align`, a power of two from pointer
+// size to 2 MiB. Returns null if there is not enough memory.
 //   touches     nothing of allocations of 2 MiB and more: the system gives each page when it is
 //               first written, so that a large limit costs a small chat neither memory nor time
-//   huge pages  allocations of 2 MiB and more request huge pages, which Linux grants with
+//   huge pages  each whole 2 MiB of such allocations requests one, which Linux grants with
 //               transparent_hugepage "madvise" (the default of Debian and Ubuntu). Every token
 //               reads all weights: one thread of a virtual Xeon (Sapphire Rapids) reads 10 GB/s
 //               from 4 KiB pages, 15 GB/s from huge pages (2026-11-23).
 //   core dumps  leave such allocations out: gigabytes of weights, and what a chat has read
+//   elsewhere   (off Linux, and under AddressSanitizer, which sees the bounds of the heap only) all
+//               of it comes from the heap: touched, in small pages, and in core dumps
 #pragma once
 
 #include <cstddef>

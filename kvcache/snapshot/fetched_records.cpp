@@ -1,5 +1,6 @@
 #include "kvcache/snapshot/fetched_records.h"
 
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,7 +20,7 @@ Result<Record> verified(std::span<const std::byte> bytes, std::size_t n_expected
 
 FetchedRecords::FetchedRecords(RecordStore& store, const CacheKey& key,
                                std::span<const RecordEntry> entries)
-    : store_(store), key_(key), entries_(entries) {
+    : store_(store), coder_(store.coder()), key_(key), entries_(entries) {
   threads_.reserve(1 + kDecoders);
   reads_ahead_ = start(&FetchedRecords::read_all);
   for (std::size_t i = 0; i < kDecoders && reads_ahead_; ++i)
@@ -35,10 +36,13 @@ FetchedRecords::~FetchedRecords() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// Nothing may go out of here while a thread runs: it ends with the destructor only.
 bool FetchedRecords::start(void (FetchedRecords::*work)()) {
   try {
     threads_.emplace_back(work, this);
   } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
     return false;
   }
   return true;
@@ -74,6 +78,8 @@ void FetchedRecords::decode_all() {
 // What is thrown where memory runs out, next() throws where it can be caught.
 void FetchedRecords::read(std::size_t index) {
   Slot& into = slot(index);
+  into.failure.reset();
+  into.thrown = nullptr;
   into.record.reset();
   into.is_ready = false;
   try {
@@ -94,7 +100,7 @@ void FetchedRecords::decode(std::size_t index) {
   Slot& here = slot(index);
   if (here.record || here.failure || here.thrown) return;
   try {
-    here.record = verified(here.bytes, entries_[index].n_bytes, store_.coder(), here.capacity);
+    here.record = verified(here.bytes, entries_[index].n_bytes, coder_, here.capacity);
   } catch (...) {
     here.thrown = std::current_exception();
   }

@@ -55,6 +55,7 @@ class FetchedRecords {
   Slot& slot(std::size_t index) { return slots_[index % kSlots]; }
 
   RecordStore& store_;
+  const StreamCoder* const coder_;  // taken before a thread uses the store
   const CacheKey& key_;
   const std::span<const RecordEntry> entries_;
   std::array<Slot, kSlots> slots_;

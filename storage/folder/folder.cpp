@@ -75,21 +75,23 @@ int rename_new(const fs::path& path, const fs::path& name) {
   return ::unlink(path.c_str()) == 0 ? 0 : errno;
 }
 
-// The folder and those above it that do not exist, the innermost first.
-std::vector<fs::path> missing_folders(const fs::path& folder) {
-  std::vector<fs::path> missing;
-  std::error_code unknown;
-  for (fs::path at = fs::absolute(folder, unknown).lexically_normal();
-       at.has_relative_path() && !fs::exists(at, unknown); at = at.parent_path())
-    if (at.has_filename()) missing.push_back(at);
-  return missing;
-}
-
 Result<void> sync_folder(const fs::path& path) {
   const File folder(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
   // One that may be entered but not listed can't be opened; some file systems sync no folders.
   if (folder.get() < 0) return errno == EACCES ? Result<void>() : system_error(path, errno);
   if (::fsync(folder.get()) != 0 && errno != EINVAL) return system_error(path, errno);
+  return {};
+}
+
+// What is saved in a folder is lost with the folder's own name, or that of one above it. Folders of
+// others are not ours to have made.
+Result<void> sync_names_of(const fs::path& folder) {
+  std::error_code unknown;
+  struct stat found {};
+  for (fs::path at = fs::absolute(folder, unknown);
+       at.has_relative_path() && ::stat(at.c_str(), &found) == 0 && found.st_uid == ::geteuid();
+       at = at.parent_path())
+    if (at.has_filename()) SATCHEL_TRY(sync_folder(at.parent_path()));
   return {};
 }
 
@@ -116,15 +118,13 @@ bool is_disk_full(int system_errno) {
   return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
 }
 
-Result<void> make_private_folder(const fs::path& folder) {
-  const std::vector<fs::path> missing = missing_folders(folder);
-  if (!missing.empty()) {
-    std::error_code error;
+Result<void> make_private_folder_of(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  std::error_code error;
+  if (!fs::exists(folder, error)) {
     if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
     if (error) return system_error(folder, error.value());
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return system_error(folder, errno);
-    // What is saved in a folder is lost with the folder's own name.
-    for (const fs::path& made : missing) SATCHEL_TRY(sync_folder(made.parent_path()));
   }
   struct stat found {};
   if (::stat(folder.c_str(), &found) != 0) return system_error(folder, errno);
@@ -134,7 +134,8 @@ Result<void> make_private_folder(const fs::path& folder) {
                  "\"" + folder.string() + "\" belongs to another user (" +
                      std::to_string(found.st_uid) +
                      "), so Satchel saves no chats there. Choose a folder of your own."};
-  return {};
+  // One that was found may be new all the same: whoever made it need not have got as far as this.
+  return fs::exists(file, error) ? Result<void>() : sync_names_of(folder);
 }
 
 Result<void> make_private_file(const fs::path& path) {

@@ -13,10 +13,12 @@ namespace satchel::storage {
 // Whether a write or an open failed for want of space: of the disk, of a quota, of a file's limit.
 bool is_disk_full(int system_errno);
 
-// Creates the folder with mode 0700, and missing parents, all on disk when it returns. Refuses a
-// folder of another user, who could replace our files.
+// Creates the file's folder with mode 0700, and missing parents. Unless the file is there already,
+// the folder and those of this user above it are on disk when it returns, whoever made them.
+// Refuses a folder of another user, who could replace our files.
+//   limits  a folder that may be entered but not listed cannot be synced: the names in it are not
 //   errors  READ_ONLY, DISK_FULL, STORAGE
-Result<void> make_private_folder(const std::filesystem::path& folder);
+Result<void> make_private_folder_of(const std::filesystem::path& file);
 
 // Creates an empty file with mode 0600, or removes other users' rights from an existing one.
 // SQLite's -wal and -shm files inherit the mode.

@@ -1,6 +1,8 @@
 #include "storage/kv/kv_store.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -45,6 +47,17 @@ Result<bool> has_our_tables(Connection& db) {
   return n > 0;
 }
 
+// Its id; none: making the file was interrupted, or the power went before it was on the disk.
+Result<std::optional<std::string>> owning_library(Connection& db) {
+  SATCHEL_TRY_ASSIGN(Query stored, db.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, stored.step());
+  return found ? std::optional(stored.text_at(0)) : std::nullopt;
+}
+
+Error not_begun_whole() {
+  return discarded("The saved caches were not begun whole before Satchel or the computer stopped.");
+}
+
 // Makes the tables in an empty file. Corrupt: not a file that this program can go on with.
 Result<void> check_or_make(Connection& db, const KvOptions& options) {
   SATCHEL_TRY_ASSIGN(const std::int64_t version, db.integer("PRAGMA user_version"));
@@ -56,8 +69,11 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
     SATCHEL_TRY_ASSIGN(const bool is_ours, has_our_tables(db));
     if (!is_ours) return somebody_elses(options.path);
   }
-  if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId))
+  if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId)) {
+    const auto owner = owning_library(db);
+    if (owner.ok() && !*owner) return not_begun_whole();
     return discarded("Another version of Satchel wrote the saved caches.");
+  }
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
   if (empty) {
     SATCHEL_TRY(migrate(db, kv_migrations()));
@@ -104,11 +120,10 @@ void delete_put_aside(const fs::path& folder, std::int64_t before_ms) {
 
 // Corrupt: the file is another library's, or nobody's.
 Result<void> KvStore::State::check_owner(Connection& db) {
-  SATCHEL_TRY_ASSIGN(Query stored, db.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
-  SATCHEL_TRY_ASSIGN(const bool found, stored.step());
-  const std::string owner = found ? stored.text_at(0) : std::string();
-  if (found && owner == options.library_id) return {};
-  if (can_name_a_file(owner)) other_library = owner;
+  SATCHEL_TRY_ASSIGN(const std::optional<std::string> owner, owning_library(db));
+  if (!owner) return not_begun_whole();
+  if (*owner == options.library_id) return {};
+  if (can_name_a_file(*owner)) other_library = *owner;
   return discarded("The saved caches belong to another library.");
 }
 
@@ -271,7 +286,7 @@ Result<void> KvStore::record_into(const CacheKey& key, RecordId id, std::vector<
       if (!row) return record_not_found(id);
       row_id = query.integer_at(0);
     }
-    return db.read_blob({"block_bytes", "bytes", row_id}, into);
+    return db.read_blob({"block_bytes", "bytes", row_id}, kvcache::kRecordBytesMax, into);
   });
 }
 

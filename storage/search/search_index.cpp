@@ -194,7 +194,7 @@ Result<void> update(Connection& db, Library& library) {
 
 Result<std::vector<Found>> find_in(const fs::path& path, const std::string& vfs, Library& library,
                                    const std::string& asked, std::size_t n_most) {
-  SATCHEL_TRY(make_private_folder(path.parent_path()));
+  SATCHEL_TRY(make_private_folder_of(path));
   SATCHEL_TRY(make_private_file(path));
   SATCHEL_TRY_ASSIGN(Connection db,
                      Connection::open({path, Access::read_write, Content::cache, vfs}));

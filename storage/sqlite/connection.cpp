@@ -1,6 +1,7 @@
 #include "storage/sqlite/connection.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "kernels/base/released_by.h"
@@ -95,13 +96,17 @@ Result<std::int64_t> Connection::integer(const char* sql) {
   return query.integer();
 }
 
-Result<void> Connection::read_blob(const BlobPlace& place, std::vector<std::byte>& into) {
+Result<void> Connection::read_blob(const BlobPlace& place, std::size_t bytes_max,
+                                   std::vector<std::byte>& into) {
   sqlite3_blob* opened = nullptr;
   const int code =
       sqlite3_blob_open(handle_->db, "main", place.table, place.column, place.row, 0, &opened);
   const std::unique_ptr<sqlite3_blob, ReleasedBy<&sqlite3_blob_close>> blob(opened);
   if (code != SQLITE_OK) return sqlite_error(*handle_, code);
   const int n = sqlite3_blob_bytes(opened);
+  // SQLite's own limit of a length does not hold here.
+  if (static_cast<std::size_t>(n) > bytes_max)
+    return damaged_error(*handle_, "a value of " + std::to_string(n) + " bytes");
   into.resize(static_cast<std::size_t>(n));
   const int read = sqlite3_blob_read(opened, into.data(), n, 0);
   if (read != SQLITE_OK) return sqlite_error(*handle_, read);

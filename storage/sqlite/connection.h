@@ -120,8 +120,10 @@ class Connection {
   Result<void> exec(const char* sql);
   Result<Query> prepare(const char* sql);
   Result<std::int64_t> integer(const char* sql);
-  // A value's bytes, which go to `into` without another copy; its memory is used again.
-  Result<void> read_blob(const BlobPlace& place, std::vector<std::byte>& into);
+  // A value's bytes, which go to `into` without another copy; its memory is used again. Damaged: it
+  // has more than bytes_max, and `into` is as it was.
+  Result<void> read_blob(const BlobPlace& place, std::size_t bytes_max,
+                         std::vector<std::byte>& into);
   Result<Transaction> begin(Sync sync);
 
   Result<void> use_wal();

@@ -6,13 +6,18 @@
 
 namespace {
 std::atomic<std::size_t> count{0};
+thread_local std::size_t n_until_failure = 0;  // 0: none fails
 
-void* take(std::size_t bytes) {
+bool fails() {
   count.fetch_add(1, std::memory_order_relaxed);
+  return n_until_failure != 0 && --n_until_failure == 0;
+}
+void* take(std::size_t bytes) {
+  if (fails()) return nullptr;
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
 void* take(std::size_t bytes, std::align_val_t align) {
-  count.fetch_add(1, std::memory_order_relaxed);
+  if (fails()) return nullptr;
   const auto unit = static_cast<std::size_t>(align);
   return std::aligned_alloc(unit, (bytes + unit) / unit * unit);
 }
@@ -83,6 +88,13 @@ namespace satchel::test {
 
 std::size_t allocations_so_far() {
   return count.load(std::memory_order_relaxed);
+}
+
+FailingAllocation::FailingAllocation(std::size_t n) {
+  n_until_failure = n + 1;
+}
+FailingAllocation::~FailingAllocation() {
+  n_until_failure = 0;
 }
 
 }  // namespace satchel::test

@@ -1,5 +1,5 @@
-// Counts what this program takes from the heap by operator new, all threads together. Linked into
-// any test program that asks.
+// Counts what this program takes from the heap by operator new, all threads together, and lets one
+// of them fail. Linked into any test program that asks.
 #pragma once
 
 #include <cstddef>
@@ -7,5 +7,13 @@
 namespace satchel::test {
 
 std::size_t allocations_so_far();
+
+// While it lives, the n-th allocation of this thread from now on fails; 0 is the next.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::size_t n);
+  FailingAllocation(FailingAllocation&&) = delete;
+  ~FailingAllocation();
+};
 
 }  // namespace satchel::test

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "kernels/base/zeroed_memory.h"
+#include "support/sanitized.h"
 #include "support/temp_folder.h"
 
 namespace satchel {
@@ -101,6 +102,7 @@ std::size_t resident_bytes() {
 }
 
 TEST(ZeroedMemory, that_is_large_takes_no_pages_before_they_are_written) {
+  if (test::kSanitized) GTEST_SKIP() << "comes from the heap here";
   const std::size_t before = resident_bytes();
   if (before == 0) GTEST_SKIP() << "this system tells no sizes";
   const Memory memory = zeroed(256 * kMiB);
@@ -125,11 +127,24 @@ TEST(ZeroedMemory, of_any_size_is_aligned_and_zeroed_and_given_back) {
 }
 
 TEST(ZeroedMemory, that_is_large_is_left_out_of_core_dumps) {
+  if (test::kSanitized) GTEST_SKIP() << "comes from the heap here";
   const Memory memory = zeroed(4 * kMiB);
   ASSERT_NE(memory, nullptr);
   const std::string flags = flags_at(memory.get());
   if (flags.empty()) GTEST_SKIP() << "this kernel tells no flags";
   EXPECT_NE(flags.find(" dd"), flags.npos) << flags;
+}
+
+TEST(ZeroedMemory, has_no_huge_page_where_it_does_not_fill_one) {
+  if (test::kSanitized) GTEST_SKIP() << "comes from the heap here";
+  const Memory memory = zeroed(5 * kMiB);
+  ASSERT_NE(memory, nullptr);
+  const auto* const at = static_cast<const char*>(memory.get());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % (2 * kMiB), 0u);
+  if (flags_at(at).find(" hg") == std::string::npos)
+    GTEST_SKIP() << "this kernel has no huge pages";
+  EXPECT_NE(flags_at(at + 4 * kMiB - 1).find(" hg"), std::string::npos);
+  EXPECT_EQ(flags_at(at + 4 * kMiB).find(" hg"), std::string::npos);
 }
 
 TEST(FreeMainMemory, is_at_most_what_the_address_space_leaves) {

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+#include <optional>
+
 #include "kernels/base/rng.h"
+#include "support/count_allocations.h"
 #include "support/record_stores.h"
 #include "support/toy_coder.h"
 
@@ -89,7 +93,32 @@ TEST(FetchedRecords, tell_what_the_store_says_and_end_early) {
     for (std::size_t i = 0; i < fail_at; ++i) ASSERT_TRUE(records.next().ok());
     EXPECT_FALSE(records.next().ok());
   }
+  std::size_t n_failed = 0;  // what comes into the slot of one that failed does not fail again
+  FailingRecordStore once(store, 1, FailingRecordStore::Then::once);
+  FetchedRecords all(once, kKey, entries);
+  for (std::size_t i = 0; i < kMany; ++i) n_failed += static_cast<std::size_t>(!all.next().ok());
+  EXPECT_EQ(n_failed, 1u);
   FetchedRecords unused(store, kKey, entries);  // nobody asks for more: it ends all the same
+}
+
+TEST(FetchedRecords, come_where_memory_for_a_thread_is_lacking) {
+  MemoryRecordStore store;
+  const auto entries = put_many(store);
+  for (std::size_t n = 0; n < 12; ++n) {
+    std::optional<FetchedRecords> records;
+    try {
+      const test::FailingAllocation failing(n);
+      records.emplace(store, kKey, entries);
+    } catch (const std::bad_alloc&) {
+      continue;  // before any thread was there
+    }
+    for (const RecordEntry& entry : entries) {
+      const auto next = records->next();
+      ASSERT_TRUE(next.ok());
+      ASSERT_TRUE((*next)->ok());
+      EXPECT_EQ((**next)->id, entry.id);
+    }
+  }
 }
 
 }  // namespace

@@ -316,6 +316,36 @@ TEST(KvStore, an_id_that_would_leave_the_folder_names_no_file) {
   EXPECT_FALSE(std::filesystem::exists(folder.path().parent_path() / "out.db"));
 }
 
+TEST(KvStore, a_record_larger_than_any_is_damaged_and_takes_no_memory) {
+  const TempFolder folder;
+  {
+    const auto kv = open_kv(folder);
+    put(*kv, kChat, 0);
+    commit(*kv, kChat, 1, {0});
+  }
+  run_sql(folder / "kvcache.db", "UPDATE block_bytes SET bytes = zeroblob(200000000)");
+  const auto kv = open_kv(folder);
+  std::vector<std::byte> into;
+  const Result<void> read = kv->record_into(kChat, 0, into);
+  EXPECT_EQ(code_of(read), "CACHE_DAMAGED");
+  if (!read.ok()) {
+    EXPECT_EQ(read.error().kind, ErrorKind::corrupt);
+  }
+  EXPECT_EQ(into.capacity(), 0u);
+}
+
+TEST(KvStore, a_file_that_was_not_begun_whole_is_not_said_to_be_anothers) {
+  for (const char* lost : {"DELETE FROM meta WHERE key = 'library_id'",
+                           "DELETE FROM meta WHERE key = 'library_id'; PRAGMA user_version = 1"}) {
+    const TempFolder folder;
+    open_kv(folder);
+    run_sql(folder / "kvcache.db", lost);
+    const auto kv = open_kv(folder);
+    EXPECT_THAT(kv->notice(), testing::HasSubstr("were not begun whole"));
+    EXPECT_THAT(kv->notice(), testing::HasSubstr("No message is lost"));
+  }
+}
+
 TEST(KvStore, a_file_that_is_no_database_is_thrown_away) {
   const TempFolder folder;
   write_file(folder / "kvcache.db", std::string(5000, 'x'));

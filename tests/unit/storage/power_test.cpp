@@ -325,6 +325,18 @@ TEST(PowerCut, while_a_library_is_begun) {
        }});
 }
 
+TEST(PowerCut, while_a_library_is_begun_in_a_folder_that_nobody_synced) {
+  cut_power_while(
+      "one in a found folder",
+      {.before = {}, .during = [](const TempFolder& folder, PowerVfs& vfs, Ledger& ledger) {
+         fs::create_directory(folder / "data");
+         fs::create_directory(folder / "cache");
+         Script script(folder, vfs, ledger);
+         script.chat("a");
+         script.message("a", "first");
+       }});
+}
+
 TEST(PowerCut, while_a_chat_is_saved) {
   cut_power_while(
       "a chat is saved",

@@ -277,6 +277,7 @@ void PowerVfs::synced(const std::string& path) {
   std::error_code unknown;
   if (fs::is_directory(path, unknown)) {
     const std::string folder = fs::path(path).lexically_relative(folder_).string();
+    if (folder.starts_with("..")) return;  // above what is recorded
     events_.push_back(
         {.kind = DiskEvent::Kind::sync_folder, .folder = folder == "." ? "" : folder});
   } else if (const FileId file = file_at(path); file != kFolder) {

@@ -69,6 +69,18 @@ TEST(Store, marks_the_cache_folder_for_backup_programs_but_never_the_precious_on
   EXPECT_FALSE(fs::exists(folder / "both/CACHEDIR.TAG"));
 }
 
+TEST(Store, a_folder_is_found_behind_links_as_the_system_finds_it) {
+  const TempFolder folder;
+  fs::create_directories(folder / "real/place");
+  fs::create_directory_symlink(folder / "real/place", folder / "link");
+  must(Store::open(
+      {.data_dir = folder / "link/../deep/new", .cache_dir = folder / "link/../cache/"}));
+  EXPECT_TRUE(fs::exists(folder / "real/deep/new/library.db"));
+  EXPECT_TRUE(fs::exists(folder / "real/cache/kvcache.db"));
+  EXPECT_EQ(mode_of(folder / "real/deep/new"), 0700u);
+  EXPECT_EQ(mode_of(folder / "real/cache"), 0700u);
+}
+
 TEST(Store, a_second_process_is_told_who_has_it_open_and_may_read) {
   const TempFolder folder;
   const auto store = open_store(folder);
