@@ -97,6 +97,27 @@ void name_results(const NamesById& names, const std::vector<std::string>& called
   }
 }
 
+// Where a form put the system text: without its first bytes, if it trims them.
+struct Moved {
+  std::size_t at = 0, n_bytes = 0, n_dropped = 0;
+};
+
+Moved moved_in(std::string_view told, std::string_view own, const ToolForm& form,
+               const std::vector<Tool>& tools) {
+  // Two texts differ at once: up to there the form itself speaks.
+  const std::string one = form.system("a", tools).text, other = form.system("b", tools).text;
+  Moved moved;
+  const auto begin = std::ranges::mismatch(one, other).in1 - one.begin();
+  moved.at = std::min(static_cast<std::size_t>(begin), told.size());
+  told.remove_prefix(moved.at);
+  std::string_view text = own;
+  for (const std::string_view less : {runtime::trimmed_end(own), runtime::trimmed(own)})
+    if (!told.starts_with(text)) text = less;
+  moved.n_bytes = std::min(text.size(), told.size());
+  moved.n_dropped = text.empty() ? own.size() : static_cast<std::size_t>(text.data() - own.data());
+  return moved;
+}
+
 }  // namespace
 
 void read_tools(Fields& fields, ChatRequest& request) {
@@ -162,11 +183,11 @@ void write_tools(const std::string& default_text, ChatRequest& request) {
   if (request.tools.empty()) return;
   const std::string own = request.system.value_or(default_text);
   runtime::MarkedText told = request.form->system(own, request.tools);
-  const std::string_view text = runtime::trimmed(own);
-  const std::size_t before = told.text.starts_with(own) ? 0 : told.text.rfind(text);
-  for (std::size_t* const place : {&request.system_own, &request.system_end})
-    if (*place > 0 && before != std::string::npos)
-      *place = std::min(*place + before, told.text.size());
+  if (request.system_end > 0) {
+    const Moved moved = moved_in(told.text, own, *request.form, request.tools);
+    for (std::size_t* const place : {&request.system_own, &request.system_end})
+      *place = moved.at + std::min(*place - std::min(*place, moved.n_dropped), moved.n_bytes);
+  }
   request.system = std::move(told.text);
   request.system_marks = std::move(told.marks);
 }

@@ -8,6 +8,7 @@
 
 #include "app/serve/chat_request.h"
 #include "runtime/tools/call_reader.h"
+#include "runtime/tools/tool_text.h"
 
 namespace satchel::serve {
 namespace {
@@ -187,19 +188,32 @@ TEST(Tools, a_result_goes_to_the_call_of_its_id_or_of_its_place) {
   EXPECT_EQ(request.messages.size(), 5u);
 }
 
+// own  how much of the text is of the instructions
+std::string inherited(const ToolForm& form, const std::string& text, std::size_t own) {
+  ChatRequest request;
+  request.form = &form;
+  request.system = text;
+  request.system_own = own;
+  request.system_end = text.size();
+  request.tools = {{"find", "Know birds.", R"({"type":"object","properties":{}})"}};
+  write_tools("", request);
+  return request.system->substr(request.system_own, request.system_end - request.system_own);
+}
+
 TEST(Tools, what_a_response_inherits_is_found_wherever_the_form_puts_it) {
   for (const ToolForm* form : runtime::tool_forms()) {
-    ChatRequest request;
-    request.form = form;
-    request.system = "Be brief.\n\nKnow birds. ";
-    request.system_own = 11;
-    request.system_end = request.system->size();
-    request.tools = {{"find", "Finds.", R"({"type":"object","properties":{}})"}};
-    write_tools("", request);
-    const std::string inherited =
-        request.system->substr(request.system_own, request.system_end - request.system_own);
-    EXPECT_TRUE(inherited.starts_with("Know birds.")) << form->name << ": " << inherited;
+    for (const char* end : {"", " \n"}) {
+      const std::string whole = inherited(*form, std::string("Be brief.\n\nKnow birds.") + end, 11);
+      EXPECT_EQ(runtime::trimmed_end(whole), "Know birds.") << form->name;
+    }
+    EXPECT_EQ(inherited(*form, "Be brief.", 9), "") << form->name;
   }
+}
+
+TEST(Tools, a_system_text_that_no_instructions_precede_is_inherited_without_the_tools) {
+  for (const ToolForm* form : runtime::tool_forms())
+    for (const char* text : {"Know birds.", "#", " \n#", "# Tools\n ", " \n"})
+      EXPECT_EQ(runtime::trimmed(inherited(*form, text, 0)), runtime::trimmed(text)) << form->name;
 }
 
 TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
