@@ -195,7 +195,7 @@ void write_tools(const std::string& default_text, ChatRequest& request) {
 std::string comparable_text(const std::string& text, const ToolForm& form) {
   const auto read = runtime::read_calls(text, form);
   if (!read) return text;
-  std::string out(runtime::trimmed_end(read->said));
+  std::string out(runtime::trimmed(read->said));
   for (const ToolCall& call : read->calls) {
     const auto arguments = nlohmann::json::parse(call.arguments, nullptr, false);  // sorted
     out += "\n" + call.name + " " + (arguments.is_discarded() ? call.arguments : arguments.dump());

@@ -226,5 +226,17 @@ TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
   EXPECT_FALSE(is_same_text("a ", "a", kJsonForm)) << "without calls every byte counts";
 }
 
+TEST(Tools, white_space_around_a_text_before_calls_makes_no_other_message) {
+  const std::vector<ToolCall> calls = {{.id = "", .name = "f", .arguments = R"({"a":1})"}};
+  for (const ToolForm* form : runtime::tool_forms()) {
+    if (!form->talks_first) continue;
+    const std::string made = "\nLet me see.\n" + form->answer("", calls).text;
+    const auto read = runtime::read_calls(made, *form);
+    ASSERT_TRUE(read) << form->name;
+    const std::string told_again = said_with_calls(read->said, read->calls, *form).text;
+    EXPECT_TRUE(is_same_text(made, told_again, *form)) << form->name << "\n" << told_again;
+  }
+}
+
 }  // namespace
 }  // namespace satchel::serve
