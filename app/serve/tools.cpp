@@ -97,6 +97,37 @@ void name_results(const NamesById& names, const std::vector<std::string>& called
   }
 }
 
+// The same calls. Where strings stand bare all values are texts now: what type they have their tool
+// says, and it may be another by then.
+runtime::CallReader::Read as_written(const runtime::CallReader::Read& guessed,
+                                     const std::string& text, const ToolForm& form) {
+  std::map<std::string, Json> properties;  // of each name
+  for (const ToolCall& call : guessed.calls) {
+    const Json arguments = Json::parse(call.arguments, nullptr, false);
+    Json& known = properties.try_emplace(call.name, Json::object()).first->second;
+    if (arguments.is_object())
+      for (const auto& [name, value] : arguments.items()) known[name] = {{"type", "string"}};
+  }
+  std::vector<Tool> all_texts;
+  for (const auto& [name, known] : properties)
+    all_texts.push_back({.name = name,
+                         .description = "",
+                         .parameters = dump({{"type", "object"}, {"properties", known}})});
+  const auto read = runtime::read_calls(text, form, all_texts);
+  return read && read->calls.size() == guessed.calls.size() ? *read : guessed;
+}
+
+// Bare values by their bytes, but lists and objects however they are spaced and ordered.
+std::string comparable_arguments(const ToolCall& guessed, const ToolCall& written) {
+  auto given = nlohmann::json::parse(guessed.arguments, nullptr, false);  // sorted
+  auto all = nlohmann::json::parse(written.arguments, nullptr, false);
+  if (all.is_discarded()) return written.arguments;
+  if (all.is_object() && given.is_object())
+    for (auto& [name, value] : all.items())
+      if (given[name].is_structured()) value = given[name];
+  return dump(all);
+}
+
 // Where a form put the system text: without its first bytes, if it trims them.
 struct Moved {
   std::size_t at = 0, n_bytes = 0, n_dropped = 0;
@@ -193,13 +224,13 @@ void write_tools(const std::string& default_text, ChatRequest& request) {
 }
 
 std::string comparable_text(const std::string& text, const ToolForm& form) {
-  const auto read = runtime::read_calls(text, form);
-  if (!read) return text;
-  std::string out(runtime::trimmed(read->said));
-  for (const ToolCall& call : read->calls) {
-    const auto arguments = nlohmann::json::parse(call.arguments, nullptr, false);  // sorted
-    out += "\n" + call.name + " " + (arguments.is_discarded() ? call.arguments : arguments.dump());
-  }
+  const auto guessed = runtime::read_calls(text, form);
+  if (!guessed) return text;
+  const runtime::CallReader::Read written = as_written(*guessed, text, form);
+  std::string out(runtime::trimmed(written.said));
+  for (std::size_t i = 0; i < written.calls.size(); ++i)
+    out += "\n" + written.calls[i].name + " " +
+           comparable_arguments(guessed->calls[i], written.calls[i]);
   return out;
 }
 

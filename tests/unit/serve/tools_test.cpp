@@ -238,5 +238,26 @@ TEST(Tools, white_space_around_a_text_before_calls_makes_no_other_message) {
   }
 }
 
+TEST(Tools, bare_values_are_the_same_only_by_their_bytes) {
+  for (const char* name : {"xml", "xml-coder", "xml-nemotron", "glm", "glm-4.7"}) {
+    const ToolForm& form = runtime::tool_form(name);
+    const auto is_same = [&](const std::string& a, const std::string& b) {
+      const auto told = [&](const std::string& value) {
+        const std::string arguments = Json{{"v", value}, {"w", "x"}}.dump();
+        return said_with_calls("", {{.id = "", .name = "f", .arguments = arguments}}, form).text;
+      };
+      return is_same_text(told(a), told(b), form);
+    };
+    EXPECT_FALSE(is_same("1.10", "1.1")) << name;
+    EXPECT_FALSE(is_same("1e2", "100.0")) << name;
+    EXPECT_FALSE(is_same("100000000000000000001", "100000000000000000002")) << name;
+    EXPECT_FALSE(is_same("\"a\"", "a")) << name;
+    EXPECT_TRUE(is_same(R"([1,{"b":2,"a":3}])", R"([1, {"a": 3, "b": 2}])")) << name;
+    EXPECT_TRUE(is_same("1.10", "1.10")) << name;
+  }
+  EXPECT_FALSE(
+      is_same_text(called("f", R"({"v":"[1,2]"})"), called("f", R"({"v":"[1, 2]"})"), kJsonForm));
+}
+
 }  // namespace
 }  // namespace satchel::serve
