@@ -19,6 +19,7 @@ struct Said {
   runtime::Role role = runtime::Role::user;  // or the model's
   std::string text = {};                     // without thoughts
   runtime::TextMarks marks = {};
+  bool knows_marks = true;  // false: as a store has it, or as the model said it
   // Of a request, until write_calls(): the model's calls behind the text; results before it.
   std::vector<ToolCall> calls = {};
   std::vector<ToolResult> results = {};

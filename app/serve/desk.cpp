@@ -47,7 +47,7 @@ Result<void> Desk::load() {
     SATCHEL_TRY_ASSIGN(const auto messages, service_.store()->library().messages(row.id));
     for (const runtime::StoredMessage& message : messages)
       if (message.role != Role::system)
-        chat.said.push_back({.role = message.role, .text = message.text});
+        chat.said.push_back({.role = message.role, .text = message.text, .knows_marks = false});
     chats_.push_front(std::move(chat));  // the one used last is listed first
     chats_.front().used = 0;
   }
@@ -165,6 +165,7 @@ Result<KnownChat*> Desk::begin_chat(Turn& turn, const kvcache::Recipe& recipe,
   set_id(chat, request.session.empty() ? fresh_id("chat-") : request.session);
   chat.group = request.group;
   chat.system = request.system;
+  chat.system_marks = request.system_marks;
   chat.recipe = recipe.json();
   runtime::ChatStart start = start_;
   start.memory.recipe = recipe;

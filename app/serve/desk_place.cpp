@@ -156,6 +156,7 @@ Result<std::size_t> Desk::tokens_of(const ChatRequest& request) const {
   const runtime::TurnText told(system, &request.system_marks);
   SATCHEL_TRY_ASSIGN(const Ids opening, form.open_chat(engine.tokenizer(), told, thinking));
   std::size_t n = opening.size();
+  std::optional<runtime::TokenId> last;
   bool is_first = true;
   for (const Said& said : request.messages) {
     const runtime::TurnText text(said.text, &said.marks);
@@ -163,10 +164,13 @@ Result<std::size_t> Desk::tokens_of(const ChatRequest& request) const {
                                 ? form.user_turn(engine.tokenizer(), text,
                                                  std::exchange(is_first, false)
                                                      ? std::optional(std::string_view(system))
-                                                     : std::nullopt)
-                                : form.assistant_turn(engine.tokenizer(), text, thinking);
+                                                     : std::nullopt,
+                                                 last)
+                                : form.assistant_turn(engine.tokenizer(), text, thinking,
+                                                      runtime::ChatTemplate::Given::whole, last);
     if (!ids.ok()) return ids.error();
     n += ids->size();
+    if (!ids->empty()) last = ids->back();
   }
   return n;
 }

@@ -35,14 +35,21 @@ void set_id(KnownChat& chat, std::string id) {
 }
 
 std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b, const ToolForm& form) {
+  // Calls may be marked in one and not in the other: they are read again.
+  const auto has_same_marks = [](const Said& one, const Said& other) {
+    return one.role == runtime::Role::assistant || !one.knows_marks || !other.knows_marks ||
+           one.marks == other.marks;
+  };
   const auto is_same = [&](const Said& one, const Said& other) {
-    return one.role == other.role && is_same_text(one.text, other.text, form);
+    return one.role == other.role && has_same_marks(one, other) &&
+           is_same_text(one.text, other.text, form);
   };
   return static_cast<std::size_t>(std::ranges::mismatch(a, b, is_same).in1 - a.begin());
 }
 
 bool fits(const KnownChat& chat, const Wanted& wanted) {
   return chat.system == wanted.request.system &&
+         chat.system_marks.value_or(wanted.request.system_marks) == wanted.request.system_marks &&
          (wanted.recipe.empty() || wanted.recipe == chat.recipe);
 }
 

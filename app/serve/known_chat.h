@@ -1,7 +1,8 @@
 // KnownChat: a chat that the server holds or has on disk, with its words, by which a request that
 // tells a whole conversation finds the chat that has read it.
 //   rule     only what is exactly the same is the same: message by message, role and text; calls of
-//            tools by name and arguments, however they are spaced. Thoughts are no part of it
+//            tools by name and arguments, however they are spaced; what a form marked, where that
+//            is known: who spells a result has none. Thoughts are no part of it
 #pragma once
 
 #include <list>
@@ -21,9 +22,10 @@ struct KnownChat {
   std::string id_hash;
   std::string group;  // prompt_cache_key
   std::optional<std::string> system;
-  std::string recipe;      // as JSON
-  std::vector<Said> said;  // without the system text
-  runtime::ChatId saved;   // 0: not on disk
+  std::optional<runtime::TextMarks> system_marks = {};  // none: a store has it without
+  std::string recipe;                                   // as JSON
+  std::vector<Said> said;                               // without the system text
+  runtime::ChatId saved;                                // 0: not on disk
   // While it is open; 0: it is closed.
   runtime::ChatHandle handle;
   std::vector<runtime::MessageId> ids;  // of `said`

@@ -97,6 +97,58 @@ void name_results(const NamesById& names, const std::vector<std::string>& called
   }
 }
 
+// The same calls. Where strings stand bare all values are texts now: what type they have their tool
+// says, and it may be another by then.
+runtime::CallReader::Read as_written(const runtime::CallReader::Read& guessed,
+                                     const std::string& text, const ToolForm& form) {
+  std::map<std::string, Json> properties;  // of each name
+  for (const ToolCall& call : guessed.calls) {
+    const Json arguments = Json::parse(call.arguments, nullptr, false);
+    Json& known = properties.try_emplace(call.name, Json::object()).first->second;
+    if (arguments.is_object())
+      for (const auto& [name, value] : arguments.items()) known[name] = {{"type", "string"}};
+  }
+  std::vector<Tool> all_texts;
+  for (const auto& [name, known] : properties)
+    all_texts.push_back({.name = name,
+                         .description = "",
+                         .parameters = dump({{"type", "object"}, {"properties", known}})});
+  const auto read = runtime::read_calls(text, form, all_texts);
+  return read && read->calls.size() == guessed.calls.size() ? *read : guessed;
+}
+
+// Bare values by their bytes, but lists and objects however they are spaced and ordered.
+std::string comparable_arguments(const ToolCall& guessed, const ToolCall& written) {
+  auto given = nlohmann::json::parse(guessed.arguments, nullptr, false);  // sorted
+  auto all = nlohmann::json::parse(written.arguments, nullptr, false);
+  if (all.is_discarded()) return written.arguments;
+  if (all.is_object() && given.is_object())
+    for (auto& [name, value] : all.items())
+      if (given[name].is_structured()) value = given[name];
+  return dump(all);
+}
+
+// Where a form put the system text: without its first bytes, if it trims them.
+struct Moved {
+  std::size_t at = 0, n_bytes = 0, n_dropped = 0;
+};
+
+Moved moved_in(std::string_view told, std::string_view own, const ToolForm& form,
+               const std::vector<Tool>& tools) {
+  // Two texts differ at once: up to there the form itself speaks.
+  const std::string one = form.system("a", tools).text, other = form.system("b", tools).text;
+  Moved moved;
+  const auto begin = std::ranges::mismatch(one, other).in1 - one.begin();
+  moved.at = std::min(static_cast<std::size_t>(begin), told.size());
+  told.remove_prefix(moved.at);
+  std::string_view text = own;
+  for (const std::string_view less : {runtime::trimmed_end(own), runtime::trimmed(own)})
+    if (!told.starts_with(text)) text = less;
+  moved.n_bytes = std::min(text.size(), told.size());
+  moved.n_dropped = text.empty() ? own.size() : static_cast<std::size_t>(text.data() - own.data());
+  return moved;
+}
+
 }  // namespace
 
 void read_tools(Fields& fields, ChatRequest& request) {
@@ -162,23 +214,23 @@ void write_tools(const std::string& default_text, ChatRequest& request) {
   if (request.tools.empty()) return;
   const std::string own = request.system.value_or(default_text);
   runtime::MarkedText told = request.form->system(own, request.tools);
-  const std::string_view text = runtime::trimmed(own);
-  const std::size_t before = told.text.starts_with(own) ? 0 : told.text.rfind(text);
-  for (std::size_t* const place : {&request.system_own, &request.system_end})
-    if (*place > 0 && before != std::string::npos)
-      *place = std::min(*place + before, told.text.size());
+  if (request.system_end > 0) {
+    const Moved moved = moved_in(told.text, own, *request.form, request.tools);
+    for (std::size_t* const place : {&request.system_own, &request.system_end})
+      *place = moved.at + std::min(*place - std::min(*place, moved.n_dropped), moved.n_bytes);
+  }
   request.system = std::move(told.text);
   request.system_marks = std::move(told.marks);
 }
 
 std::string comparable_text(const std::string& text, const ToolForm& form) {
-  const auto read = runtime::read_calls(text, form);
-  if (!read) return text;
-  std::string out(runtime::trimmed_end(read->said));
-  for (const ToolCall& call : read->calls) {
-    const auto arguments = nlohmann::json::parse(call.arguments, nullptr, false);  // sorted
-    out += "\n" + call.name + " " + (arguments.is_discarded() ? call.arguments : arguments.dump());
-  }
+  const auto guessed = runtime::read_calls(text, form);
+  if (!guessed) return text;
+  const runtime::CallReader::Read written = as_written(*guessed, text, form);
+  std::string out(runtime::trimmed(written.said));
+  for (std::size_t i = 0; i < written.calls.size(); ++i)
+    out += "\n" + written.calls[i].name + " " +
+           comparable_arguments(guessed->calls[i], written.calls[i]);
   return out;
 }
 

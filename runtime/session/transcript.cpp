@@ -58,10 +58,11 @@ Result<std::vector<TokenId>> Transcript::system_tokens(
 }
 
 Result<std::vector<TokenId>> Transcript::user_tokens(const TurnText& text,
-                                                     std::optional<std::string_view> system) const {
+                                                     std::optional<std::string_view> system,
+                                                     std::optional<TokenId> last) const {
   const ChatTemplate& chat_template = options_.chat_template;
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
-                     chat_template.user_turn(options_.tokenizer, text, system));
+                     chat_template.user_turn(options_.tokenizer, text, system, last));
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> part,
                      chat_template.system_part(options_.tokenizer, system));
   ids.erase(ids.begin(), std::ranges::mismatch(ids, part).in1);
@@ -75,6 +76,7 @@ Result<std::vector<StoredMessage>> Transcript::draft(const TurnText& text,
   if (before.empty()) {
     SATCHEL_TRY_ASSIGN(tokens, closing());
   }
+  const auto last = last_token(before.empty() ? tokens : before.back().tokens);
   std::optional<std::string_view> system;
   if (empty() && before.empty()) {
     const std::string& said = options_.system
@@ -84,7 +86,7 @@ Result<std::vector<StoredMessage>> Transcript::draft(const TurnText& text,
     SATCHEL_TRY_ASSIGN(tokens, system_tokens(TurnText(said, &options_.system_marks)));
     if (!said.empty()) out.push_back(drafted(Role::system, said, std::exchange(tokens, {})));
   }
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(text, system));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(text, system, last));
   tokens.insert(tokens.end(), turn.begin(), turn.end());
   out.push_back(drafted(Role::user, text.text, std::move(tokens)));
   return out;
@@ -92,10 +94,9 @@ Result<std::vector<StoredMessage>> Transcript::draft(const TurnText& text,
 
 Result<StoredMessage> Transcript::draft_answer(std::string_view text, const TurnText& written,
                                                std::span<const TokenId> before) const {
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
-                     options_.chat_template.assistant_turn(
-                         options_.tokenizer, written, options_.thinking, ChatTemplate::Given::whole,
-                         before.empty() ? std::nullopt : std::optional(before.back())));
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, options_.chat_template.assistant_turn(
+                                                   options_.tokenizer, written, options_.thinking,
+                                                   ChatTemplate::Given::whole, last_token(before)));
   return drafted(Role::assistant, text, std::move(ids));
 }
 
@@ -234,16 +235,19 @@ AnswerReader Transcript::answer_reader() const {
 Result<std::vector<TokenId>> Transcript::answer_head() const {
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
-                     options_.chat_template.assistant_head(
-                         options_.tokenizer, options_.thinking,
-                         tokens_.empty() ? std::nullopt : std::optional(tokens_.back())));
+                     options_.chat_template.assistant_head(options_.tokenizer, options_.thinking,
+                                                           last_token(tokens)));
   tokens.insert(tokens.end(), head.begin(), head.end());
   return tokens;
 }
 
+std::optional<TokenId> Transcript::last_token(std::span<const TokenId> more) const {
+  if (!more.empty()) return more.back();
+  return tokens_.empty() ? std::nullopt : std::optional(tokens_.back());
+}
+
 Result<std::vector<TokenId>> Transcript::answer_tail() const {
-  return options_.chat_template.assistant_tail(
-      options_.tokenizer, tokens_.empty() ? std::nullopt : std::optional(tokens_.back()));
+  return options_.chat_template.assistant_tail(options_.tokenizer, last_token());
 }
 
 Result<void> Transcript::begin_answer(std::span<const TokenId> head) {

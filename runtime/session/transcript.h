@@ -133,7 +133,10 @@ class Transcript {
   // Of the system message, and of a user's; system: with the first turn what the chat began with.
   Result<std::vector<TokenId>> system_tokens(const std::optional<TurnText>& system) const;
   Result<std::vector<TokenId>> user_tokens(const TurnText& text,
-                                           std::optional<std::string_view> system) const;
+                                           std::optional<std::string_view> system,
+                                           std::optional<TokenId> last) const;
+  // With more behind it; none: there is nothing yet.
+  std::optional<TokenId> last_token(std::span<const TokenId> more = {}) const;
   bool has_known_tokens(const StoredMessage& message) const;
   bool is_ours(const StoredMessage& message) const;
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.

@@ -41,8 +41,9 @@ Result<std::vector<TokenId>> Transcript::made_anew(
     SATCHEL_TRY_ASSIGN(out, closing());
   }
   if (message.role == Role::user) {
-    SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
-                       user_tokens(message.text, is_first_turn ? system : std::nullopt));
+    SATCHEL_TRY_ASSIGN(
+        const std::vector<TokenId> turn,
+        user_tokens(message.text, is_first_turn ? system : std::nullopt, last_token(out)));
     add(turn);
     return out;
   }
@@ -50,7 +51,8 @@ Result<std::vector<TokenId>> Transcript::made_anew(
                      chat_template.assistant_turn(
                          options_.tokenizer, message.text, options_.thinking,
                          message.state == MessageState::complete ? ChatTemplate::Given::whole
-                                                                 : ChatTemplate::Given::cut_off));
+                                                                 : ChatTemplate::Given::cut_off,
+                         last_token(out)));
   add(answer);
   return out;
 }

@@ -268,12 +268,14 @@ Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
 
 Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
                                                      const TurnText& text,
-                                                     std::optional<std::string_view> system) const {
+                                                     std::optional<std::string_view> system,
+                                                     std::optional<TokenId> last) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   const bool opens_chat = system && system->empty();  // nothing but bos is before it
   TurnWriter writer(*format_, tokenizer, !opens_chat);
   if (text.is_turn()) return writer.text(text).ids();
   if (format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
+  if (leaves_open(tokenizer, last)) writer.literal(format_->end).literal(format_->after_end);
   writer.literal(format_->user_before);
   const bool has_system = format_->system_in_first_turn && system && !system->empty();
   if (has_system)
@@ -298,10 +300,9 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& token
                                                           Thinking thinking,
                                                           std::optional<TokenId> last) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
-  const std::string_view result_end = format_->result_end;
-  if (last && !result_end.empty() && last == tokenizer.control(result_end))
-    return std::vector<TokenId>();
+  if (is_result_end(tokenizer, last)) return std::vector<TokenId>();
   TurnWriter writer(*format_, tokenizer, true);
+  if (leaves_open(tokenizer, last)) writer.literal(format_->end).literal(format_->after_end);
   writer.literal(format_->head);
   if (is_off(thinking)) return writer.literal(format_->head_no_think).ids();
   if (opens_thinking_) writer.literal(format_->head_think);
@@ -322,9 +323,10 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& token
                                                           Given given,
                                                           std::optional<TokenId> last) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
-  const std::string_view result_end = format_->result_end;
-  const bool goes_on = last && !result_end.empty() && last == tokenizer.control(result_end);
+  const bool goes_on = is_result_end(tokenizer, last);
   TurnWriter writer(*format_, tokenizer, true);
+  if (!goes_on && leaves_open(tokenizer, last))
+    writer.literal(format_->end).literal(format_->after_end);
   if (!goes_on) writer.literal(format_->head);
   if (is_off(thinking) && format_->answers_have_no_think) writer.literal(format_->head_no_think);
   // What a form has marked says itself that it is no answer.
@@ -343,6 +345,16 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& token
 
 bool ChatTemplate::ends_call(const Tokenizer& tokenizer, std::optional<TokenId> token) const {
   return token && !format_->call_end.empty() && token == tokenizer.control(format_->call_end);
+}
+
+bool ChatTemplate::is_result_end(const Tokenizer& tokenizer, std::optional<TokenId> token) const {
+  return token && !format_->result_end.empty() && token == tokenizer.control(format_->result_end);
+}
+
+bool ChatTemplate::leaves_open(const Tokenizer& tokenizer, std::optional<TokenId> token) const {
+  // Elsewhere results are turns of their own, and a call's end is a turn's.
+  return !format_->result_end.empty() &&
+         (ends_call(tokenizer, token) || is_result_end(tokenizer, token));
 }
 
 std::optional<TokenId> ChatTemplate::end_token(const Tokenizer& tokenizer) const {

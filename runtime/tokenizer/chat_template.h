@@ -80,9 +80,11 @@ class ChatTemplate {
                                          const std::optional<TurnText>& system,
                                          Thinking thinking) const;
   // A whole user turn. `system`: the chat's system text in its first turn ("" if there is none),
-  // nothing in later turns. It is written if system_in_first_turn().
+  // nothing in later turns. It is written if system_in_first_turn(). last: of what stands before it,
+  // whose turn it closes where that was left open
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, const TurnText& text,
-                                         std::optional<std::string_view> system = {}) const;
+                                         std::optional<std::string_view> system = {},
+                                         std::optional<TokenId> last = {}) const;
   // The beginning of the first user turn, independent of the user's text: its head and the system
   // text, as in user_turn(). Empty unless system_in_first_turn() and there is a system text.
   Result<std::vector<TokenId>> system_part(const Tokenizer& tokenizer,
@@ -115,6 +117,9 @@ class ChatTemplate {
   std::optional<TokenId> bos_of(const Tokenizer& tokenizer) const;
 
   bool is_off(Thinking thinking) const;
+  // Whether the model's turn goes on behind this token, which ends a call or its result.
+  bool is_result_end(const Tokenizer& tokenizer, std::optional<TokenId> token) const;
+  bool leaves_open(const Tokenizer& tokenizer, std::optional<TokenId> token) const;
   std::string_view preamble(Thinking thinking) const;
 
   const TurnFormat* format_;     // one of a constant table

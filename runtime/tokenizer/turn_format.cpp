@@ -246,7 +246,7 @@ constexpr TurnFormat kFormats[] = {
      .marks_answers = true,
      .tools = "harmony"},
     // Gemma 4. Its template drops earlier turns' thoughts, here they are as they
-    // were.
+    // were; and it leaves the model's turn open where a user speaks behind a result, here it ends.
     {.name = "gemma-4",
      .system_before = "<|turn>system\n",
      .system_after = "<turn|>\n",

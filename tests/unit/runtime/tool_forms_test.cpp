@@ -120,13 +120,13 @@ class Chat {
   void say(const Json& messages, std::size_t i) {
     const Json& one = messages[i];
     const std::string role = one["role"], text = one["content"];
-    if (role == "user") add(template_.user_turn(*tokenizer_, text));
+    if (role == "user") add(template_.user_turn(*tokenizer_, text, {}, ids_.back()));
     if (role == "assistant") answer(one, text);
     if (role != "tool") return;
     const std::size_t at = results_.size();
     results_.push_back({.call_id = "", .text = text, .name = names_.at(at)});
     if (i + 1 < messages.size() && messages[i + 1]["role"] == "tool") return;
-    add(template_.user_turn(*tokenizer_, form_.results(results_)));
+    add(template_.user_turn(*tokenizer_, form_.results(results_), {}, ids_.back()));
     results_.clear();
   }
 
@@ -209,6 +209,33 @@ TEST(ToolForms, a_template_says_by_its_text_which_it_is) {
   EXPECT_EQ(form_of("<|turn><turn|><|channel>thought\n<channel|><|tool_call>call:"), "gemma-4");
   EXPECT_EQ(form_of("<|start|>system<|message|> <|channel|>"), "harmony");
   EXPECT_EQ(form_of(chatml + xml + "{% macro render_extra_keys() %}"), "xml-coder");
+}
+
+TEST(ToolForms, a_users_turn_ends_the_one_that_a_call_or_its_result_left_open) {
+  const auto tokenizer = make_tokenizer(vocabulary());
+  const std::vector<ToolCall> calls = {{"", "f", "{}"}};
+  const std::vector<ToolResult> results = {{"", "r", "f"}};
+  const auto told = [&](const char* name, bool has_result) {
+    const ChatTemplate chat_template = value_of(ChatTemplate::named(name));
+    const ToolForm& form = tool_form(chat_template.tool_form());
+    Ids ids = value_of(chat_template.user_turn(*tokenizer, "A"));
+    const auto add = [&](const Result<Ids>& more) {
+      const Ids& all = value_of(more);
+      ids.insert(ids.end(), all.begin(), all.end());
+    };
+    add(chat_template.assistant_turn(*tokenizer, form.answer("", calls), Thinking::automatic));
+    if (has_result) add(chat_template.user_turn(*tokenizer, form.results(results), {}, ids.back()));
+    const std::size_t n = ids.size();
+    Ids next = value_of(chat_template.user_turn(*tokenizer, "B", {}, ids.back()));
+    add(next);
+    EXPECT_EQ(value_of(chat_template.user_turn(*tokenizer, "B", {}, ids.back())),
+              value_of(chat_template.user_turn(*tokenizer, "B")));
+    return spelled(*tokenizer, Ids(ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end()));
+  };
+  for (const bool has_result : {false, true}) {
+    EXPECT_EQ(told("gemma-4", has_result), "<turn|>\n<|turn>user\nB<turn|>\n");
+    EXPECT_EQ(told("harmony", has_result), "<|start|>user<|message|>B<|end|>");
+  }
 }
 
 // --- reading

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tokenizer_cases.h"
 #include "unit/runtime/session_fixture.h"
 
 namespace satchel::runtime {
@@ -52,6 +53,46 @@ TEST_F(TranscriptOf, a_chat_finds_its_messages_by_their_ids_and_says_which_it_ha
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, "MESSAGE_NOT_FOUND");
   EXPECT_NE(unknown.error().message.find("999"), std::string::npos);
+}
+
+TEST(Transcript, a_user_who_speaks_behind_a_call_ends_the_models_turn) {
+  const auto tokenizer = tokenizer_tests::make_tokenizer(tokenizer_tests::byte_vocabulary(
+      {"<|turn>", "<turn|>", "<|channel>", "<channel|>", "<tool_call|>", "<tool_response|>"}));
+  const ChatTemplate gemma = value_of(ChatTemplate::named("gemma-4"));
+  MarkedText call, result;
+  call.add("f").mark("<tool_call|>");
+  result.add("r").mark("<tool_response|>");
+  result.marks.is_turn = true;
+  const auto empty_chat = [&] {
+    return Transcript({.tokenizer = *tokenizer,
+                       .chat_template = gemma,
+                       .n_vocabulary = tokenizer->size(),
+                       .n_context = 1000,
+                       .model_fingerprint = {},
+                       .system = "",
+                       .journal = nullptr,
+                       .chat = {}});
+  };
+  const auto said = [&](const std::vector<MessageText>& messages) {
+    Transcript chat = empty_chat(), one_by_one = empty_chat();
+    value_of(chat.add_messages(messages, BeyondContext::ends));
+    for (const MessageText& one : messages)
+      value_of(one_by_one.add_messages({&one, 1}, BeyondContext::ends));
+    EXPECT_TRUE(std::ranges::equal(chat.tokens(), one_by_one.tokens()));
+    std::string text;
+    for (const TokenId token : chat.tokens()) {
+      if (token >= 256) text += tokenizer->spelling(token);
+      tokenizer->append_piece(token, text);
+    }
+    return text;
+  };
+  const MessageText ask{.role = Role::user, .text = "A"},
+      called{.role = Role::assistant, .text = call.text, .marks = &call.marks},
+      came{.role = Role::user, .text = result.text, .marks = &result.marks};
+  const std::string begin = "<|turn>user\nA<turn|>\n<|turn>model\nf<tool_call|>",
+                    end = "<turn|>\n<|turn>user\nA<turn|>\n";
+  EXPECT_EQ(said({ask, called, ask}), begin + end);
+  EXPECT_EQ(said({ask, called, came, ask}), begin + "r<tool_response|>" + end);
 }
 
 }  // namespace

@@ -55,6 +55,25 @@ TEST(KnownChat, nothing_that_is_only_like_it_matches) {
   EXPECT_EQ(match({swapped}, request), "");
 }
 
+TEST(KnownChat, a_text_that_spells_a_result_is_none) {
+  ChatRequest request;
+  request.form = &runtime::tool_form("harmony");
+  request.messages = said({"a", "b", "c"});
+  const std::vector<ToolResult> results = {{.call_id = "", .text = "r", .name = "f"}};
+  const runtime::MarkedText came = request.form->results(results);
+  KnownChat one = chat("1", said({"a"}));
+  one.said[0] = {.role = Role::user, .text = came.text, .marks = came.marks};
+  request.messages[0].text = came.text;
+  EXPECT_EQ(match({one}, request), "");
+  request.messages[0].marks = came.marks;
+  EXPECT_EQ(match({one}, request), "1");
+  one.said[0] = {.role = Role::user, .text = came.text, .knows_marks = false};
+  EXPECT_EQ(match({one}, request), "1") << "a store keeps none";
+  one.system = request.system = "s";
+  one.system_marks = came.marks;
+  EXPECT_EQ(match({one}, request), "");
+}
+
 TEST(KnownChat, another_system_text_group_or_recipe_is_another_chat) {
   ChatRequest request;
   request.messages = said({"a", "b", "c"});

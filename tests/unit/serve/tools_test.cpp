@@ -8,6 +8,7 @@
 
 #include "app/serve/chat_request.h"
 #include "runtime/tools/call_reader.h"
+#include "runtime/tools/tool_text.h"
 
 namespace satchel::serve {
 namespace {
@@ -187,19 +188,32 @@ TEST(Tools, a_result_goes_to_the_call_of_its_id_or_of_its_place) {
   EXPECT_EQ(request.messages.size(), 5u);
 }
 
+// own  how much of the text is of the instructions
+std::string inherited(const ToolForm& form, const std::string& text, std::size_t own) {
+  ChatRequest request;
+  request.form = &form;
+  request.system = text;
+  request.system_own = own;
+  request.system_end = text.size();
+  request.tools = {{"find", "Know birds.", R"({"type":"object","properties":{}})"}};
+  write_tools("", request);
+  return request.system->substr(request.system_own, request.system_end - request.system_own);
+}
+
 TEST(Tools, what_a_response_inherits_is_found_wherever_the_form_puts_it) {
   for (const ToolForm* form : runtime::tool_forms()) {
-    ChatRequest request;
-    request.form = form;
-    request.system = "Be brief.\n\nKnow birds. ";
-    request.system_own = 11;
-    request.system_end = request.system->size();
-    request.tools = {{"find", "Finds.", R"({"type":"object","properties":{}})"}};
-    write_tools("", request);
-    const std::string inherited =
-        request.system->substr(request.system_own, request.system_end - request.system_own);
-    EXPECT_TRUE(inherited.starts_with("Know birds.")) << form->name << ": " << inherited;
+    for (const char* end : {"", " \n"}) {
+      const std::string whole = inherited(*form, std::string("Be brief.\n\nKnow birds.") + end, 11);
+      EXPECT_EQ(runtime::trimmed_end(whole), "Know birds.") << form->name;
+    }
+    EXPECT_EQ(inherited(*form, "Be brief.", 9), "") << form->name;
   }
+}
+
+TEST(Tools, a_system_text_that_no_instructions_precede_is_inherited_without_the_tools) {
+  for (const ToolForm* form : runtime::tool_forms())
+    for (const char* text : {"Know birds.", "#", " \n#", "# Tools\n ", " \n"})
+      EXPECT_EQ(runtime::trimmed(inherited(*form, text, 0)), runtime::trimmed(text)) << form->name;
 }
 
 TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
@@ -210,6 +224,39 @@ TEST(Tools, a_call_is_the_same_however_it_is_spaced_and_ordered) {
   EXPECT_FALSE(is_same_text(spaced, "Well.\n" + called("g", R"({"b":[2],"a":1})"), kJsonForm));
   EXPECT_FALSE(is_same_text(spaced, called("f", R"({"b":[2],"a":1})"), kJsonForm));
   EXPECT_FALSE(is_same_text("a ", "a", kJsonForm)) << "without calls every byte counts";
+}
+
+TEST(Tools, white_space_around_a_text_before_calls_makes_no_other_message) {
+  const std::vector<ToolCall> calls = {{.id = "", .name = "f", .arguments = R"({"a":1})"}};
+  for (const ToolForm* form : runtime::tool_forms()) {
+    if (!form->talks_first) continue;
+    const std::string made = "\nLet me see.\n" + form->answer("", calls).text;
+    const auto read = runtime::read_calls(made, *form);
+    ASSERT_TRUE(read) << form->name;
+    const std::string told_again = said_with_calls(read->said, read->calls, *form).text;
+    EXPECT_TRUE(is_same_text(made, told_again, *form)) << form->name << "\n" << told_again;
+  }
+}
+
+TEST(Tools, bare_values_are_the_same_only_by_their_bytes) {
+  for (const char* name : {"xml", "xml-coder", "xml-nemotron", "glm", "glm-4.7"}) {
+    const ToolForm& form = runtime::tool_form(name);
+    const auto is_same = [&](const std::string& a, const std::string& b) {
+      const auto told = [&](const std::string& value) {
+        const std::string arguments = Json{{"v", value}, {"w", "x"}}.dump();
+        return said_with_calls("", {{.id = "", .name = "f", .arguments = arguments}}, form).text;
+      };
+      return is_same_text(told(a), told(b), form);
+    };
+    EXPECT_FALSE(is_same("1.10", "1.1")) << name;
+    EXPECT_FALSE(is_same("1e2", "100.0")) << name;
+    EXPECT_FALSE(is_same("100000000000000000001", "100000000000000000002")) << name;
+    EXPECT_FALSE(is_same("\"a\"", "a")) << name;
+    EXPECT_TRUE(is_same(R"([1,{"b":2,"a":3}])", R"([1, {"a": 3, "b": 2}])")) << name;
+    EXPECT_TRUE(is_same("1.10", "1.10")) << name;
+  }
+  EXPECT_FALSE(
+      is_same_text(called("f", R"({"v":"[1,2]"})"), called("f", R"({"v":"[1, 2]"})"), kJsonForm));
 }
 
 }  // namespace
