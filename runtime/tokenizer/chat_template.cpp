@@ -89,15 +89,22 @@ class TurnWriter {
     if (token) before_.push_back(*token);
     return *this;
   }
-  // The marked ranges are parsed, and nothing else.
-  TurnWriter& marked(const TurnText& said) {
+  // The marked ranges are parsed, and nothing else. trims: what is not marked at both ends
+  TurnWriter& marked(const TurnText& said, bool trims = false) {
+    const auto add_said = [&](std::size_t begin, std::size_t end) {
+      std::string_view text = said.text.substr(begin, end - begin);
+      const bool drops = trims || after_marker_ == AfterMarker::drops_all;
+      if (begin == 0 && drops) text = without_leading_space(text);
+      if (end == said.text.size() && trims) text = without_trailing_space(text);
+      parts_.push_back({text, SpecialText::as_text});
+    };
     std::size_t at = 0;
     for (const IndexRange& one : said.marks->parsed) {
-      parts_.push_back({said.text.substr(at, one.begin - at), SpecialText::as_text});
+      add_said(at, one.begin);
       parts_.push_back({said.text.substr(one.begin, one.size()), SpecialText::parse});
       at = one.end;
     }
-    parts_.push_back({said.text.substr(at), SpecialText::as_text});
+    add_said(at, said.text.size());
     return *this;
   }
   // Tokens given before, then the parts.
@@ -332,9 +339,12 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& token
   // What a form has marked says itself that it is no answer.
   if (text.is_plain() || !format_->marks_answers) writer.literal(format_->answer_before);
   if (given == Given::cut_off) return writer.text(text).ids();
-  const bool trims = format_->trims_answers && text.is_plain();
-  writer.text(trims ? TurnText(without_leading_space(without_trailing_space(text.text)))
+  if (text.is_plain())
+    writer.text(format_->trims_answers
+                    ? TurnText(without_leading_space(without_trailing_space(text.text)))
                     : trimmed(text));
+  else
+    writer.marked(text, trims_ || format_->trims_answers);
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.literal(format_->answer_after).ids());
   SATCHEL_TRY_ASSIGN(
       const std::vector<TokenId> tail,

@@ -28,9 +28,9 @@ MarkedText answer(std::string_view text, std::span<const ToolCall> calls) {
   MarkedText out;
   out.add(text);
   for (const ToolCall& call : calls) {
-    out.add(out.text.empty() ? "" : "\n").add(kBegin);
+    out.add(out.text.empty() ? "" : "\n").mark(kBegin);
     out.add("\n{\"name\": " + spaced_json(call.name) + ", \"arguments\": ");
-    out.add(spaced_json(arguments_of(call)) + "}\n").add(kEnd);
+    out.add(spaced_json(arguments_of(call)) + "}\n").mark(kEnd);
   }
   return out;
 }

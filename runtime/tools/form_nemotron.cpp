@@ -34,12 +34,12 @@ MarkedText system_text(std::string_view text, std::span<const Tool> tools) {
 MarkedText answer(std::string_view text, std::span<const ToolCall> calls) {
   MarkedText out;
   text = trimmed(text);
-  out.add(text).add(text.empty() ? "" : "\n").add(kBegin).add("[");
+  out.add(text).add(text.empty() ? "" : "\n").mark(kBegin).add("[");
   for (const ToolCall& call : calls) {
     out.add(&call == calls.data() ? "" : ", ").add("{\"name\": " + spaced_json(call.name));
     out.add(", \"arguments\": " + spaced_json(arguments_of(call)) + "}");
   }
-  return out.add("]").add(kEnd);
+  return out.add("]").mark(kEnd);
 }
 
 MarkedText results(std::span<const ToolResult> all) {

@@ -134,14 +134,15 @@ MarkedText system_nemotron(std::string_view text, std::span<const Tool> tools) {
   return out.add(tool_list(tools, Order::own)).add(how_to_call());
 }
 
+// Between its marks.
 std::string call_text(const ToolCall& call) {
-  std::string out = std::string(kBegin) + "\n" + std::string(kFunction) + call.name + ">\n";
+  std::string out = "\n" + std::string(kFunction) + call.name + ">\n";
   const Json arguments = arguments_of(call);
   if (arguments.is_object())
     for (const auto& [name, value] : arguments.items())
       out +=
           std::string(kParameter) + name + ">\n" + bare_text(value) + std::string(kValueEnd) + "\n";
-  return out + std::string(kFunctionEnd) + "\n" + std::string(kEnd);
+  return out + std::string(kFunctionEnd) + "\n";
 }
 
 // Around the calls of an answer and the results of a message.
@@ -158,7 +159,7 @@ MarkedText answer(std::string_view text, std::span<const ToolCall> calls) {
   out.add(text).mark(text.empty() ? kLayout.before_calls : "");
   out.add(text.empty() ? "" : kLayout.behind_text);
   for (const ToolCall& call : calls)
-    out.add(&call == calls.data() ? "" : "\n").add(call_text(call));
+    out.add(&call == calls.data() ? "" : "\n").mark(kBegin).add(call_text(call)).mark(kEnd);
   return out.mark(kLayout.behind_calls);
 }
 

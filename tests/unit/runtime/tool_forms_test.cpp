@@ -396,6 +396,35 @@ TEST_P(EveryToolForm, says_what_it_is_told_to_say_itself) {
   EXPECT_NE(state, GrammarMatcher::kRefused) << text;
 }
 
+// --- control tokens
+
+// Whether they are made or told again.
+TEST_P(EveryToolForm, marks_of_calls_are_tokens_where_a_vocabulary_has_them) {
+  const auto tokenizer = make_tokenizer(
+      byte_vocabulary({"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>",
+                       "<TOOLCALL>", "</TOOLCALL>", "<|tool_call>", "<tool_call|>", "<|call|>",
+                       "<|tool_call_start|>", "<|tool_call_end|>"}));
+  const auto chatml = value_of(ChatTemplate::named("chatml"));
+  const std::string said = " \n<tool_call> </tool_call><TOOLCALL>";
+  const Ids ids = value_of(
+      chatml.assistant_turn(*tokenizer, form().answer(said, {{kCalls[2]}}), Thinking::automatic));
+  const auto is_mark = [&](TokenId token) {
+    return token >= 256 && tokenizer->spelling(token).find("im_") == std::string_view::npos;
+  };
+  EXPECT_EQ(std::ranges::count_if(ids, is_mark), form().name == "harmony" ? 1 : 2);
+}
+
+TEST(ToolForms, a_template_that_trims_answers_trims_what_is_said_before_calls) {
+  const auto tokenizer = make_tokenizer(vocabulary());
+  const auto glm = ChatTemplate::named("glm-4.5");
+  const std::vector<ToolCall> calls = {{"", "f", "{}"}};
+  const auto told = [&](const char* text) {
+    const MarkedText answer = tool_form("json").answer(text, calls);
+    return value_of(glm->assistant_turn(*tokenizer, answer, Thinking::automatic));
+  };
+  EXPECT_EQ(told(" \nWell."), told("Well."));
+}
+
 // --- what nobody can forge
 
 TEST_P(EveryToolForm, names_arguments_and_results_never_become_control_tokens) {
