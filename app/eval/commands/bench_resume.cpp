@@ -105,9 +105,9 @@ Result<void> run(const ResumeOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
   SATCHEL_TRY_ASSIGN(const std::size_t limit, chosen_budget(options.common));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
-  SATCHEL_TRY_ASSIGN(
-      const eval::BookSpec book,
-      of_length({.n_facts = 1}, length_of(options, engine->config().context), engine->tokenizer()));
+  SATCHEL_TRY_ASSIGN(const eval::BookSpec book,
+                     close_to_length({.n_facts = 1}, length_of(options, engine->config().context),
+                                     engine->tokenizer()));
   const eval::ResumeSpec spec{
       .text = eval::make_book(book).text, .limit_bytes = limit, .rounds = options.rounds};
   console.note(engine->config().name + " on " + engine->device() + ", median of " +
