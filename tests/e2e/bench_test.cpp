@@ -72,6 +72,13 @@ TEST(Bench, of_resuming_refuses_a_chat_longer_than_the_context) {
   EXPECT_EQ(done.json()["error"]["code"], "CONTEXT_FULL") << done.err;
 }
 
+TEST(Bench, of_resuming_refuses_options_that_stand_before_it) {
+  const Folder home;
+  const Finished done = run(home, {"bench", "--model", "big.gguf", "resume"});
+  EXPECT_EQ(done.exit_code, 2);
+  EXPECT_NE(done.err.find("takes its options after \"resume\""), std::string::npos) << done.err;
+}
+
 TEST(Bench, that_is_paced_says_when_lines_are_missing) {
   const Folder home;
   const Finished done = bench(home, "\n");

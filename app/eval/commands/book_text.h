@@ -8,8 +8,13 @@
 
 namespace satchel::app {
 
-// `spec` with as many sentences as make about n_tokens.
+// `spec` with as many sentences as make about n_tokens, by what 1,000 of them make: the texts of
+// the published runs of `eval book`.
 Result<eval::BookSpec> of_length(eval::BookSpec spec, std::size_t n_tokens,
                                  const runtime::Tokenizer& tokenizer);
+
+// The same, closer: short texts, too, of which the facts are a large part.
+Result<eval::BookSpec> close_to_length(eval::BookSpec spec, std::size_t n_tokens,
+                                       const runtime::Tokenizer& tokenizer);
 
 }  // namespace satchel::app

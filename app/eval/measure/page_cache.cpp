@@ -16,11 +16,21 @@ namespace {
 
 constexpr std::size_t kReadBytes = 1u << 20;  // as `cat` and `dd bs=1M` read
 
+Error not_read(const std::filesystem::path& path, int failure) {
+  return {ErrorKind::storage, "STORAGE",
+          "\"" + path.filename().string() +
+              "\" cannot be read: " + std::generic_category().message(failure) + "."};
+}
+
 class File {
  public:
-  explicit File(const std::filesystem::path& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  File(File&&) = delete;
+  static Result<File> open(const std::filesystem::path& path) {
+    File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.descriptor_ < 0) return not_read(path, errno);
+    return Result<File>(std::move(file));
+  }
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&&) = delete;
   ~File() {
     if (descriptor_ >= 0) (void)::close(descriptor_);
   }
@@ -31,14 +41,9 @@ class File {
   }
 
  private:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
-
-Error not_read(const std::filesystem::path& path, int failure) {
-  return {ErrorKind::storage, "STORAGE",
-          "\"" + path.filename().string() +
-              "\" cannot be read: " + std::generic_category().message(failure) + "."};
-}
 
 struct Pages {
   std::size_t n_here = 0, n_all = 0;
@@ -64,7 +69,7 @@ Result<std::uint64_t> read_plainly(std::span<const std::filesystem::path> files)
   std::vector<char> bytes(kReadBytes);
   std::uint64_t n = 0;
   for (const std::filesystem::path& path : files) {
-    const File file(path);
+    SATCHEL_TRY_ASSIGN(const File file, File::open(path));
     for (;;) {
       const ssize_t got = ::read(file.get(), bytes.data(), bytes.size());
       if (got < 0) return not_read(path, errno);
@@ -78,7 +83,7 @@ Result<std::uint64_t> read_plainly(std::span<const std::filesystem::path> files)
 Result<double> drop_from_page_cache(std::span<const std::filesystem::path> files) {
   Pages pages;
   for (const std::filesystem::path& path : files) {
-    const File file(path);
+    SATCHEL_TRY_ASSIGN(const File file, File::open(path));
     // Pages that are not on the disk yet are not forgotten.
     if (::fsync(file.get()) != 0) return not_read(path, errno);
     if (const int failure = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED); failure != 0)

@@ -64,7 +64,7 @@ Result<void> Meter::make_chat(const runtime::ProgressFn& progress) {
   SATCHEL_TRY(session->save());
   out_.save_ms = clock_.steady_ms() - worked;
   out_.idle_ms = worked - read;
-  out_.read_ms = read - began;
+  out_.prefill_ms = read - began;
   out_.stats = session->stats();
   return {};
 }

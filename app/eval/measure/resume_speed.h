@@ -1,5 +1,5 @@
 // How long a saved chat takes to come back, beside a plain read of the same files and beside
-// reading its text again.
+// the prefill of its text.
 //   resume  from a library that is open and a model that is loaded, until the next token can be
 //           made: a new session in memory that nobody has touched, its messages, its cache
 //   cold    the files are not in the page cache of this system
@@ -32,7 +32,7 @@ struct ResumeTimes {
 struct ResumeSpeed {
   std::size_t n_tokens = 0;
   std::size_t n_reread = 0;         // the most of any round; more than 0: nothing below compares
-  double read_ms = 0;               // the text, for the first time
+  double prefill_ms = 0;            // of the text
   double idle_ms = 0, save_ms = 0;  // the work behind it; saving
   std::uint64_t bytes_on_disk = 0;  // of all files
   kvcache::CacheStats stats;        // before it was saved

@@ -51,6 +51,9 @@ struct Backup : Step {
 struct Ledger {
   std::map<std::string, ChatLedger> chats;
   std::vector<Backup> backups;
+  // A cache was saved, and then kvcache.db itself was synced: from now on caches may be older, but
+  // not gone.
+  std::size_t caches_are_firm = kNever;
 };
 
 std::vector<std::byte> record_of(ChatId chat, std::uint64_t generation) {
@@ -141,11 +144,12 @@ struct Findings {
   std::size_t not_opened = 0, unsound = 0, not_written = 0;
   std::size_t messages_lost = 0, messages_wrong = 0, not_deleted = 0, backups_lost = 0;
   std::size_t wrong_records = 0;  // served as those of a manifest, and not its own
+  std::size_t caches_lost = 0;    // thrown away or not to be had, although they were firm
   std::size_t caches_older = 0, caches_thrown_away = 0;  // cost time, with a word for the latter
 
   std::size_t bad() const {
     return not_opened + unsound + not_written + messages_lost + messages_wrong + not_deleted +
-           backups_lost + wrong_records;
+           backups_lost + wrong_records + caches_lost;
   }
 };
 
@@ -176,7 +180,12 @@ class Check {
       ADD_FAILURE() << why->message;
       return;
     }
-    if (!store.cache_notice().empty()) ++out_.caches_thrown_away;
+    const bool is_thrown_away = !store.cache_notice().empty() || store.kv() == nullptr;
+    if (is_thrown_away) ++out_.caches_thrown_away;
+    if (is_thrown_away && ledger_.caches_are_firm <= cut_) {
+      ++out_.caches_lost;
+      ADD_FAILURE() << store.cache_notice();
+    }
     for (const auto& [name, chat] : ledger_.chats) check_chat(store, name, chat);
     const auto next = store.library().create_chat(named("next"));
     if (!next.ok() ||
@@ -271,18 +280,36 @@ void try_cut(const PowerDisk& disk, const Ledger& ledger, std::size_t at, Left h
 void print(const std::string& name, std::size_t n_moments, const Findings& found) {
   std::printf(
       "power cuts while %-22s %6zu of %6zu x %zu: not opened %zu, not sound %zu, read-only %zu, "
-      "messages lost %zu, wrong %zu, deleted ones back %zu, backups lost %zu, wrong records %zu; "
-      "caches older %zu, thrown away %zu\n",
+      "messages lost %zu, wrong %zu, deleted ones back %zu, backups lost %zu, wrong records %zu, "
+      "firm caches lost %zu; caches older %zu, thrown away %zu\n",
       (name + ":").c_str(), found.n_cuts, n_moments, std::size(kAllLeft), found.not_opened,
       found.unsound, found.not_written, found.messages_lost, found.messages_wrong,
-      found.not_deleted, found.backups_lost, found.wrong_records, found.caches_older,
-      found.caches_thrown_away);
+      found.not_deleted, found.backups_lost, found.wrong_records, found.caches_lost,
+      found.caches_older, found.caches_thrown_away);
 }
 
 struct Situation {
   std::function<void(const TempFolder&, PowerVfs&, Ledger&)> before;  // on the disk already
   std::function<void(const TempFolder&, PowerVfs&, Ledger&)> during;
 };
+
+// When kvcache.db was first synced after a cache had been saved.
+std::size_t firm_since(const PowerVfs& vfs, const Ledger& ledger) {
+  std::size_t saved = kNever;
+  for (const auto& [name, chat] : ledger.chats)
+    for (const Saved& cache : chat.caches) saved = std::min(saved, cache.done);
+  const Names* names = &vfs.names_before();
+  if (saved == 0 && names->contains("cache/kvcache.db")) return 0;
+  for (std::size_t i = 0; i < vfs.events().size(); ++i) {
+    const DiskEvent& event = vfs.events()[i];
+    if (event.kind == DiskEvent::Kind::names) names = &event.names;
+    const auto file = names->find("cache/kvcache.db");
+    if (event.kind == DiskEvent::Kind::sync && file != names->end() && file->second == event.file &&
+        i >= saved)
+      return i + 1;
+  }
+  return kNever;
+}
 
 void cut_power_while(const std::string& name, const Situation& situation) {
   PowerVfs vfs("power");
@@ -294,6 +321,11 @@ void cut_power_while(const std::string& name, const Situation& situation) {
   const std::size_t n_events = vfs.now();
   vfs.stop();
   ASSERT_GT(n_events, 10u);
+  ledger.caches_are_firm = firm_since(vfs, ledger);
+  const auto has_caches = [](const auto& chat) { return !chat.second.caches.empty(); };
+  if (std::ranges::any_of(ledger.chats, has_caches)) {
+    EXPECT_LT(ledger.caches_are_firm, n_events) << "no cut would look for a cache";
+  }
   Findings findings;
   PowerDisk disk(vfs);
   Rng rng(kSeed);
