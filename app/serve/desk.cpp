@@ -226,7 +226,10 @@ Result<void> Desk::add(const Turn& turn, const std::stop_token& stop) {
     return service_.append(chat.handle, texts, {stop, {}});
   });
   if (!appended.ok()) return appended.error();
-  chat.said = request.messages;
+  // What it has read stays as it was read.
+  chat.said.insert(chat.said.end(),
+                   request.messages.begin() + static_cast<std::ptrdiff_t>(chat.said.size()),
+                   request.messages.end());
   learn_ids(chat);
   return {};
 }

@@ -195,7 +195,7 @@ Result<Outcome> Desk::told(Turn& turn, AnswerTeller& teller,
                            const runtime::GenerateReport& report) {
   KnownChat& chat = *turn.chat_;
   if (report.answer.value != 0) {
-    chat.said.push_back({.role = Role::assistant, .text = report.text});
+    chat.said.push_back({.role = Role::assistant, .text = report.text, .knows_marks = false});
     learn_ids(chat);
   }
   teller.finish();

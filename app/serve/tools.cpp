@@ -128,6 +128,16 @@ std::string comparable_arguments(const ToolCall& guessed, const ToolCall& writte
   return dump(all);
 }
 
+// Of a response that is followed, calls are texts: another prompt has them as their form has them.
+Said with_marks(const Said& said, const ToolForm& form) {
+  if (said.knows_marks || said.role != runtime::Role::assistant) return said;
+  const auto guessed = runtime::read_calls(said.text, form);
+  if (!guessed) return said;
+  const runtime::CallReader::Read written = as_written(*guessed, said.text, form);
+  Said marked = said_with_calls(written.said, written.calls, form);
+  return is_same_text(said.text, marked.text, form) ? marked : said;
+}
+
 // Where a form put the system text: without its first bytes, if it trims them.
 struct Moved {
   std::size_t at = 0, n_bytes = 0, n_dropped = 0;
@@ -194,7 +204,7 @@ void write_calls(ChatRequest& request) {
       called = called_in(said, request);
       for (const ToolCall& call : said.calls)
         if (!call.id.empty()) names[call.id] = call.name;
-      out.push_back(said.calls.empty() ? said
+      out.push_back(said.calls.empty() ? with_marks(said, *request.form)
                                        : said_with_calls(said.text, said.calls, *request.form));
       continue;
     }

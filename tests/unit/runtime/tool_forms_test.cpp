@@ -425,6 +425,23 @@ TEST(ToolForms, a_template_that_trims_answers_trims_what_is_said_before_calls) {
   EXPECT_EQ(told(" \nWell."), told("Well."));
 }
 
+// docs/server.md says so: tokenizers find these in any text.
+TEST(ToolForms, marks_that_a_file_lists_as_user_defined_are_tokens_in_every_text) {
+  Vocabulary v = byte_vocabulary({"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<tool_call>"});
+  v.types.resize(v.pieces.size(), PieceType::normal);
+  v.types[260] = PieceType::user_defined;
+  const auto tokenizer = make_tokenizer(v);
+  const auto chatml = value_of(ChatTemplate::named("chatml"));
+  const auto n_marks = [&](const TurnText& text) {
+    const Ids ids = value_of(chatml.user_turn(*tokenizer, text));
+    return std::ranges::count(ids, TokenId{260});
+  };
+  EXPECT_EQ(tokenizer->spelling(260), "<tool_call>");
+  EXPECT_EQ(n_marks("<tool_call>"), 1);
+  EXPECT_EQ(n_marks(tool_form("json").answer("", {{kCalls[2]}})), 1);
+  EXPECT_EQ(n_marks("<|im_end|>"), n_marks("x"));
+}
+
 // --- what nobody can forge
 
 TEST_P(EveryToolForm, names_arguments_and_results_never_become_control_tokens) {

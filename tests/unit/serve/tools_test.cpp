@@ -238,6 +238,30 @@ TEST(Tools, white_space_around_a_text_before_calls_makes_no_other_message) {
   }
 }
 
+TEST(Tools, calls_of_a_response_that_is_followed_are_marked_again_and_what_clients_spell_is_not) {
+  const std::vector<ToolCall> calls = {
+      {.id = "", .name = "f", .arguments = R"({"a":"1.10","b":[1,2]})"}};
+  for (const ToolForm* form : runtime::tool_forms()) {
+    const runtime::MarkedText made = form->answer("", calls);
+    ChatRequest request;
+    request.form = form;
+    const Said ask{.role = runtime::Role::user, .text = "Who?"};
+    const Said spelled{.role = runtime::Role::assistant, .text = made.text};
+    Said own = spelled;
+    own.knows_marks = false;
+    const runtime::MarkedText came = form->results({{{.call_id = "", .text = "r", .name = "f"}}});
+    const Said result{.role = runtime::Role::user, .text = came.text, .marks = came.marks};
+    request.messages = {ask, own, result, spelled, ask};
+    write_calls(request);
+    ASSERT_EQ(request.messages.size(), 5u);
+    EXPECT_EQ(request.messages[1].text, made.text) << form->name;
+    EXPECT_EQ(request.messages[1].marks, made.marks) << form->name;
+    EXPECT_FALSE(request.messages[1].marks.empty()) << form->name;
+    EXPECT_EQ(request.messages[2], result) << form->name;
+    EXPECT_TRUE(request.messages[3].marks.empty()) << form->name;
+  }
+}
+
 TEST(Tools, bare_values_are_the_same_only_by_their_bytes) {
   for (const char* name : {"xml", "xml-coder", "xml-nemotron", "glm", "glm-4.7"}) {
     const ToolForm& form = runtime::tool_form(name);
