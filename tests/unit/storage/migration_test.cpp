@@ -229,6 +229,7 @@ TEST(Schema, caches_from_before_they_had_keys_are_thrown_away) {
   {
     Connection old = must(Connection::open({path, Access::read_write, Content::cache, {}}));
     must(migrate(old, kv_migrations().first(1)));
+    must(old.exec("INSERT INTO meta(key, value) VALUES('library_id', 'library')"));
     must(old.exec(("INSERT INTO chat(id, used_seq, generation, manifest) VALUES(" +
                    std::to_string(chat.value) + ", 1, 1, x'00')")
                       .c_str()));
