@@ -80,8 +80,8 @@ class ChatTemplate {
                                          const std::optional<TurnText>& system,
                                          Thinking thinking) const;
   // A whole user turn. `system`: the chat's system text in its first turn ("" if there is none),
-  // nothing in later turns. It is written if system_in_first_turn(). last: of what stands before it,
-  // whose turn it closes where that was left open
+  // nothing in later turns. It is written if system_in_first_turn(). last: of what stands before
+  // it, whose turn it closes where that was left open
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, const TurnText& text,
                                          std::optional<std::string_view> system = {},
                                          std::optional<TokenId> last = {}) const;
