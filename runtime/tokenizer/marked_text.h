@@ -40,13 +40,6 @@ struct MarkedText {
     text += written;
     return *this;
   }
-  MarkedText& append(const MarkedText& other) {
-    const std::size_t begin = text.size();
-    text += other.text;
-    for (const IndexRange& one : other.marks.parsed)
-      marks.parsed.push_back({begin + one.begin, begin + one.end});
-    return *this;
-  }
 };
 
 // The same, elsewhere.
