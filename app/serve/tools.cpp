@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/serve/chat_request.h"
+#include "runtime/grammar/json_excess.h"
 #include "runtime/tools/call_reader.h"
 #include "runtime/tools/tool_text.h"
 
@@ -119,6 +120,8 @@ runtime::CallReader::Read as_written(const runtime::CallReader::Read& guessed,
 
 // Bare values by their bytes, but lists and objects however they are spaced and ordered.
 std::string comparable_arguments(const ToolCall& guessed, const ToolCall& written) {
+  for (const std::string* text : {&guessed.arguments, &written.arguments})
+    if (runtime::json_excess(*text) != nullptr) return written.arguments;
   auto given = nlohmann::json::parse(guessed.arguments, nullptr, false);  // sorted
   auto all = nlohmann::json::parse(written.arguments, nullptr, false);
   if (all.is_discarded()) return written.arguments;

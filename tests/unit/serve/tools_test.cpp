@@ -262,6 +262,14 @@ TEST(Tools, calls_of_a_response_that_is_followed_are_marked_again_and_what_clien
   }
 }
 
+// A text that would end what calls itself for each level.
+TEST(Tools, arguments_may_be_nested_without_end) {
+  constexpr std::size_t kDeep = 200'000;
+  const std::string deep = std::string(kDeep, '[') + std::string(kDeep, ']');
+  const std::string one = called("f", deep), other = called("f", deep + " ");
+  EXPECT_FALSE(is_same_text(one, other, kJsonForm));
+}
+
 TEST(Tools, bare_values_are_the_same_only_by_their_bytes) {
   for (const char* name : {"xml", "xml-coder", "xml-nemotron", "glm", "glm-4.7"}) {
     const ToolForm& form = runtime::tool_form(name);
