@@ -233,9 +233,8 @@ Result<Node> calls(CallGrammar& grammar) {
     if (!arguments.ok()) return of_tool(tool, arguments.error());
     ways.push_back(b.sequence({b.text("call:" + tool.name), *arguments}));
   }
-  b.define("call", b.sequence({b.any_of(std::move(ways)), grammar.mark(kEnd)}));
-  const Node more = b.sequence({grammar.mark(kBegin), b.rule("call")});
-  return grammar.is_one ? b.rule("call") : b.sequence({b.rule("call"), b.repeat(more, 0)});
+  const Node call = b.sequence({b.any_of(std::move(ways)), grammar.mark(kEnd)});
+  return grammar.list(call, grammar.mark(kBegin));
 }
 
 }  // namespace

@@ -152,9 +152,8 @@ Result<Node> calls(CallGrammar& grammar) {
     if (!all.ok()) return of_tool(tool, all.error());
     ways.push_back(b.sequence({b.text(tool.name), b.text(kBetween), *all}));
   }
-  b.define("call", b.sequence({b.any_of(std::move(ways)), grammar.mark(kEnd)}));
-  const Node more = b.sequence({b.text(kBetween), grammar.mark(kBegin), b.rule("call")});
-  return grammar.is_one ? b.rule("call") : b.sequence({b.rule("call"), b.repeat(more, 0)});
+  return grammar.list(b.sequence({b.any_of(std::move(ways)), grammar.mark(kEnd)}),
+                      b.sequence({b.text(kBetween), grammar.mark(kBegin)}));
 }
 
 }  // namespace

@@ -57,9 +57,8 @@ bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& c
 Result<Node> calls(CallGrammar& grammar) {
   GrammarBuilder& b = grammar.builder;
   SATCHEL_TRY_ASSIGN(const Node call, json_call(grammar));
-  b.define("call", b.sequence({b.text("\n"), call, b.text("\n"), grammar.mark(kEnd)}));
-  const Node more = b.sequence({b.text("\n"), grammar.mark(kBegin), b.rule("call")});
-  return grammar.is_one ? b.rule("call") : b.sequence({b.rule("call"), b.repeat(more, 0)});
+  return grammar.list(b.sequence({b.text("\n"), call, b.text("\n"), grammar.mark(kEnd)}),
+                      b.sequence({b.text("\n"), grammar.mark(kBegin)}));
 }
 
 }  // namespace

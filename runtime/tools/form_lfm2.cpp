@@ -115,9 +115,7 @@ Result<Node> calls(CallGrammar& grammar) {
     if (!all.ok()) return of_tool(tool, all.error());
     ways.push_back(b.sequence({b.text(tool.name + "("), *all, b.text(")")}));
   }
-  b.define("call", b.any_of(std::move(ways)));
-  const Node more = b.repeat(b.sequence({b.text(", "), b.rule("call")}), 0);
-  const Node all = grammar.is_one ? b.rule("call") : b.sequence({b.rule("call"), more});
+  const Node all = grammar.list(b.any_of(std::move(ways)), b.text(", "));
   return b.sequence({b.text("["), all, b.text("]"), grammar.mark(kEnd)});
 }
 

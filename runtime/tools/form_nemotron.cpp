@@ -70,9 +70,7 @@ bool read(std::string_view text, std::span<const Tool>, std::vector<ToolCall>& c
 Result<Node> calls(CallGrammar& grammar) {
   GrammarBuilder& b = grammar.builder;
   SATCHEL_TRY_ASSIGN(const Node call, json_call(grammar));
-  b.define("call", call);
-  const Node more = b.repeat(b.sequence({b.text(", "), b.rule("call")}), 0);
-  const Node all = grammar.is_one ? b.rule("call") : b.sequence({b.rule("call"), more});
+  const Node all = grammar.list(call, b.text(", "));
   return b.sequence({b.text("["), all, b.text("]"), grammar.mark(kEnd)});
 }
 

@@ -261,12 +261,10 @@ Result<Node> calls(CallGrammar& grammar) {
     if (!all.ok()) return of_tool(tool, all.error());
     ways.push_back(b.sequence({b.text("\n" + std::string(kFunction) + tool.name + ">\n"), *all}));
   }
-  b.define("call", b.sequence({b.any_of(std::move(ways)), b.text(std::string(kFunctionEnd) + "\n"),
-                               grammar.mark(kEnd)}));
-  const Node more = b.sequence({b.text("\n"), grammar.mark(kBegin), b.rule("call")});
-  const Node last = b.maybe(b.text("\n"));
-  return grammar.is_one ? b.sequence({b.rule("call"), last})
-                        : b.sequence({b.rule("call"), b.repeat(more, 0), last});
+  const Node call = b.sequence(
+      {b.any_of(std::move(ways)), b.text(std::string(kFunctionEnd) + "\n"), grammar.mark(kEnd)});
+  const Node all = grammar.list(call, b.sequence({b.text("\n"), grammar.mark(kBegin)}));
+  return b.sequence({all, b.maybe(b.text("\n"))});
 }
 
 constexpr Layout kQwen{.behind_text = "\n\n", .behind_calls = "", .behind_result = ""};

@@ -42,6 +42,13 @@ struct CallGrammar {
   GrammarBuilder::Node mark(std::string_view token) const {
     return builder.any_of({builder.text(token), builder.text(kMarkByte + std::string(token))});
   }
+  // As many calls as may be made, one at least; between: from the end of one to the next.
+  GrammarBuilder::Node list(GrammarBuilder::Node call, GrammarBuilder::Node between) {
+    builder.define("call", call);
+    const GrammarBuilder::Node one = builder.rule("call");
+    const GrammarBuilder::Node more = builder.repeat(builder.sequence({between, one}), 0);
+    return is_one ? one : builder.sequence({one, more});
+  }
 };
 
 struct ToolForm {
