@@ -6,34 +6,21 @@
 #include <stdexcept>
 #include <utility>
 
+#include "forwarded_file.h"
+
 namespace satchel::storage {
 namespace {
 
-// Ours first, as SQLite sees it; the real file lies behind it in the same memory.
-struct File {
-  sqlite3_file base;
-  FailingVfs* owner;
-  sqlite3_file* real;
-};
-File& of(sqlite3_file* file) {
-  return *reinterpret_cast<File*>(file);
-}
-sqlite3_file* real(sqlite3_file* file) {
-  return of(file).real;
+FailingVfs& owner(sqlite3_file* file) {
+  return *static_cast<FailingVfs*>(ForwardedFile::of(file).owner);
 }
 bool fails(sqlite3_file* file) {
-  return of(file).owner->fails_now();
+  return owner(file).fails_now();
 }
 int code(sqlite3_file* file, int io_error) {
-  return of(file).owner->code(io_error);
+  return owner(file).code(io_error);
 }
 
-int close(sqlite3_file* f) {
-  return real(f)->pMethods->xClose(real(f));
-}
-int read(sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
-  return real(f)->pMethods->xRead(real(f), to, n, at);
-}
 int write(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
   if (fails(f)) {  // half of it arrives, as disks do
     (void)real(f)->pMethods->xWrite(real(f), from, n / 2, at);
@@ -49,59 +36,30 @@ int sync(sqlite3_file* f, int flags) {
   if (fails(f)) return code(f, SQLITE_IOERR_FSYNC);
   return real(f)->pMethods->xSync(real(f), flags);
 }
-int size(sqlite3_file* f, sqlite3_int64* out) {
-  return real(f)->pMethods->xFileSize(real(f), out);
-}
-int lock(sqlite3_file* f, int level) {
-  return real(f)->pMethods->xLock(real(f), level);
-}
-int unlock(sqlite3_file* f, int level) {
-  return real(f)->pMethods->xUnlock(real(f), level);
-}
-int reserved(sqlite3_file* f, int* out) {
-  return real(f)->pMethods->xCheckReservedLock(real(f), out);
-}
-int control(sqlite3_file* f, int what, void* with) {
-  return real(f)->pMethods->xFileControl(real(f), what, with);
-}
-int sector(sqlite3_file* f) {
-  return real(f)->pMethods->xSectorSize(real(f));
-}
-int traits(sqlite3_file* f) {
-  return real(f)->pMethods->xDeviceCharacteristics(real(f));
-}
 int shm_map(sqlite3_file* f, int page, int n, int extend, void volatile** out) {
   if (fails(f)) return code(f, SQLITE_IOERR_SHMMAP);
   return real(f)->pMethods->xShmMap(real(f), page, n, extend, out);
 }
-int shm_lock(sqlite3_file* f, int at, int n, int flags) {
-  return real(f)->pMethods->xShmLock(real(f), at, n, flags);
-}
-void shm_barrier(sqlite3_file* f) {
-  real(f)->pMethods->xShmBarrier(real(f));
-}
-int shm_unmap(sqlite3_file* f, int erase) {
-  return real(f)->pMethods->xShmUnmap(real(f), erase);
-}
 
-constexpr sqlite3_io_methods kMethods = {
-    2,       close,  read,   write,   truncate, sync,        size,      lock,    unlock, reserved,
-    control, sector, traits, shm_map, shm_lock, shm_barrier, shm_unmap, nullptr, nullptr};
+const sqlite3_io_methods kMethods = [] {
+  sqlite3_io_methods methods = forwarding_methods();
+  methods.xWrite = write;
+  methods.xTruncate = truncate;
+  methods.xSync = sync;
+  methods.xShmMap = shm_map;
+  return methods;
+}();
 
 FailingVfs& owner(sqlite3_vfs* vfs) {
   return *static_cast<FailingVfs*>(vfs->pAppData);
 }
 
 int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* out) {
-  File& ours = of(file);
-  ours.base.pMethods = nullptr;  // else SQLite closes what was not opened
-  ours.owner = &owner(vfs);
-  ours.real = reinterpret_cast<sqlite3_file*>(&ours + 1);
+  file->pMethods = nullptr;  // else SQLite closes what was not opened
   if (owner(vfs).fails_now()) return owner(vfs).code(SQLITE_CANTOPEN);
-  sqlite3_vfs* below = owner(vfs).real();
-  const int opened = below->xOpen(below, name, ours.real, flags, out);
+  const int opened =
+      open_forwarded(owner(vfs).real(), &owner(vfs), kMethods, name, file, flags, out);
   owner(vfs).count_opened();
-  if (opened == SQLITE_OK) ours.base.pMethods = &kMethods;
   return opened;
 }
 int erase(sqlite3_vfs* vfs, const char* name, int sync_folder) {
@@ -131,7 +89,7 @@ int last_error(sqlite3_vfs*, int, char*) {
 FailingVfs::FailingVfs(std::string name)
     : name_(std::move(name)), real_(sqlite3_vfs_find(nullptr)) {
   vfs_.iVersion = 2;
-  vfs_.szOsFile = static_cast<int>(sizeof(File)) + real_->szOsFile;
+  vfs_.szOsFile = ForwardedFile::bytes(*real_);
   vfs_.mxPathname = real_->mxPathname;
   vfs_.zName = name_.c_str();
   vfs_.pAppData = this;

@@ -11,99 +11,51 @@
 #include <stdexcept>
 #include <utility>
 
+#include "forwarded_file.h"
+
 namespace satchel::storage {
 namespace {
 namespace fs = std::filesystem;
 
 std::atomic<PowerVfs*> g_recording = nullptr;  // that fsync() tells
 
-// Ours first, as SQLite sees it; the real file lies behind it in the same memory.
-struct File {
-  sqlite3_file base;
-  PowerVfs* owner;
-  const char* path;  // SQLite's own, valid while the file is open; null: a temporary file
-  sqlite3_file* real;
-};
-File& of(sqlite3_file* file) {
-  return *reinterpret_cast<File*>(file);
-}
-sqlite3_file* real(sqlite3_file* file) {
-  return of(file).real;
+PowerVfs& owner(const ForwardedFile& file) {
+  return *static_cast<PowerVfs*>(file.owner);
 }
 
-int close(sqlite3_file* f) {
-  return real(f)->pMethods->xClose(real(f));
-}
-int read(sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
-  return real(f)->pMethods->xRead(real(f), to, n, at);
-}
 int write(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
   const int code = real(f)->pMethods->xWrite(real(f), from, n, at);
-  if (code == SQLITE_OK && of(f).path != nullptr) of(f).owner->wrote(of(f).path, from, n, at);
+  const ForwardedFile& file = ForwardedFile::of(f);
+  if (code == SQLITE_OK && file.path != nullptr) owner(file).wrote(file.path, from, n, at);
   return code;
 }
 int truncate(sqlite3_file* f, sqlite3_int64 size) {
   const int code = real(f)->pMethods->xTruncate(real(f), size);
-  if (code == SQLITE_OK && of(f).path != nullptr) of(f).owner->truncated(of(f).path, size);
+  const ForwardedFile& file = ForwardedFile::of(f);
+  if (code == SQLITE_OK && file.path != nullptr) owner(file).truncated(file.path, size);
   return code;
 }
 int sync(sqlite3_file* f, int flags) {
   const int code = real(f)->pMethods->xSync(real(f), flags);
-  if (code == SQLITE_OK && of(f).path != nullptr) of(f).owner->synced(of(f).path);
+  const ForwardedFile& file = ForwardedFile::of(f);
+  if (code == SQLITE_OK && file.path != nullptr) owner(file).synced(file.path);
   return code;
 }
-int size(sqlite3_file* f, sqlite3_int64* out) {
-  return real(f)->pMethods->xFileSize(real(f), out);
-}
-int lock(sqlite3_file* f, int level) {
-  return real(f)->pMethods->xLock(real(f), level);
-}
-int unlock(sqlite3_file* f, int level) {
-  return real(f)->pMethods->xUnlock(real(f), level);
-}
-int reserved(sqlite3_file* f, int* out) {
-  return real(f)->pMethods->xCheckReservedLock(real(f), out);
-}
-int control(sqlite3_file* f, int what, void* with) {
-  return real(f)->pMethods->xFileControl(real(f), what, with);
-}
-int sector(sqlite3_file* f) {
-  return real(f)->pMethods->xSectorSize(real(f));
-}
-int traits(sqlite3_file* f) {
-  return real(f)->pMethods->xDeviceCharacteristics(real(f));
-}
-int shm_map(sqlite3_file* f, int page, int n, int extend, void volatile** out) {
-  return real(f)->pMethods->xShmMap(real(f), page, n, extend, out);
-}
-int shm_lock(sqlite3_file* f, int at, int n, int flags) {
-  return real(f)->pMethods->xShmLock(real(f), at, n, flags);
-}
-void shm_barrier(sqlite3_file* f) {
-  real(f)->pMethods->xShmBarrier(real(f));
-}
-int shm_unmap(sqlite3_file* f, int erase) {
-  return real(f)->pMethods->xShmUnmap(real(f), erase);
-}
 
-constexpr sqlite3_io_methods kMethods = {
-    2,       close,  read,   write,   truncate, sync,        size,      lock,    unlock, reserved,
-    control, sector, traits, shm_map, shm_lock, shm_barrier, shm_unmap, nullptr, nullptr};
+const sqlite3_io_methods kMethods = [] {
+  sqlite3_io_methods methods = forwarding_methods();
+  methods.xWrite = write;
+  methods.xTruncate = truncate;
+  methods.xSync = sync;
+  return methods;
+}();
 
 PowerVfs& owner(sqlite3_vfs* vfs) {
   return *static_cast<PowerVfs*>(vfs->pAppData);
 }
 
 int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* out) {
-  File& ours = of(file);
-  ours.base.pMethods = nullptr;  // else SQLite closes what was not opened
-  ours.owner = &owner(vfs);
-  ours.path = name;
-  ours.real = reinterpret_cast<sqlite3_file*>(&ours + 1);
-  sqlite3_vfs* below = owner(vfs).real();
-  const int opened = below->xOpen(below, name, ours.real, flags, out);
-  if (opened == SQLITE_OK) ours.base.pMethods = &kMethods;
-  return opened;
+  return open_forwarded(owner(vfs).real(), &owner(vfs), kMethods, name, file, flags, out);
 }
 
 Names list(const fs::path& folder, std::map<std::uint64_t, FileId>& ids, FileId& next_id) {
@@ -190,7 +142,7 @@ PowerVfs::PowerVfs(std::string name) : name_(std::move(name)), real_(sqlite3_vfs
   vfs_ = *real_;
   vfs_.iVersion = 2;
   vfs_.pNext = nullptr;
-  vfs_.szOsFile = static_cast<int>(sizeof(File)) + real_->szOsFile;
+  vfs_.szOsFile = ForwardedFile::bytes(*real_);
   vfs_.zName = name_.c_str();
   vfs_.pAppData = this;
   vfs_.xOpen = open;
