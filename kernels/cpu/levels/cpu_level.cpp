@@ -22,7 +22,7 @@ constexpr bool has(std::uint32_t word, std::uint32_t bits) {
   return (word & bits) == bits;
 }
 
-constexpr std::uint32_t kZen4Family = 0x19;  // Zen 3 and 4
+constexpr std::uint32_t kZen4Family = 0x19;  // Zen 3 and 4; older ones are taken for it, unmeasured
 
 // As AMD's manuals add it up.
 std::uint32_t cpu_family() {
