@@ -20,6 +20,9 @@ constexpr const char* kHelp =
     "  /all QUESTION    ask each part of a chat or document longer than the model's context, then "
     "answer\n"
     "  /parts           list the parts of such a chat; \"/parts 2 5\": the next answer sees these\n"
+    "  /again           answer the last message again; the answer before it is kept\n"
+    "  /edit TEXT       say TEXT in place of your last message; what it replaces is kept\n"
+    "  /version         list what has several versions; \"/version 1\" goes back to the first\n"
     "  /memory          show how much memory the chat uses and what compression cost it\n"
     "  /limit 40MB      preview another memory limit; \"/limit 40MB now\" applies it\n"
     "  /preset compact  preview another preset or recipe; \"/preset compact now\" applies it\n"
@@ -89,6 +92,12 @@ Result<void> ChatLoop::obey(const std::string& line) {
     SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(std::string(*thinks)));
     return conversation_->service().set_thinking(conversation_->chat(), thinking,
                                                  conversation_->call());
+  } else if (line == "/again") {
+    return again();
+  } else if (const auto text = rest_of(line, "/edit")) {
+    return edit(std::string(*text));
+  } else if (const auto number = rest_of(line, "/version")) {
+    return versions(std::string(*number));
   } else if (line == "/new") {
     return start_over();
   } else if (const auto path = rest_of(line, "/document")) {

@@ -1,6 +1,7 @@
 // ChatLoop: who talks to a model in the terminal, a person or a script: what is written is obeyed
 // or answered, and where something is full or lost, a person is asked what next.
-//   files  chat_loop.cpp  the conversation · chat_commands.cpp  what begins with "/"
+//   files  chat_loop.cpp  the conversation · chat_commands.cpp  what begins with "/" ·
+//          version_commands.cpp  of that, what is said otherwise
 //   needs  a person to be asked; a script ends with the error instead
 #pragma once
 
@@ -68,7 +69,10 @@ class ChatLoop {
 
   Result<void> obey(const std::string& line);
   void show_memory();
-  Result<void> parts(const std::string& numbers);  // of a long chat: listed, or named
+  Result<void> parts(const std::string& numbers);    // of a long chat: listed, or named
+  Result<void> edit(const std::string& text);        // in place of the last question
+  Result<void> again();                              // another answer to it
+  Result<void> versions(const std::string& number);  // listed, or one is gone back to
   Result<void> show_thoughts();
   Result<void> pack();
   Result<void> start_over();

@@ -40,7 +40,8 @@ bool has_episodes(const Manifest& manifest) {
 }
 
 std::uint16_t version_of(const Manifest& manifest) {
-  if (manifest.has_states) return kSnapshotVersion;
+  if (!manifest.earlier.empty()) return kSnapshotVersion;
+  if (manifest.has_states) return kSnapshotVersionNoEarlier;
   return has_episodes(manifest) ? kSnapshotVersionNoStates : kSnapshotVersionNoEpisodes;
 }
 
@@ -51,6 +52,22 @@ void write_reach(ByteWriter& writer, const Reach& reach) {
     writer.number(std::uint64_t{part.first})
         .number(std::uint64_t{part.n_tokens})
         .number(part.moved);
+}
+
+void write_ids(ByteWriter& writer, const std::vector<RecordId>& ids) {
+  write_count(writer, ids);
+  for (const RecordId id : ids) writer.number(id);
+}
+
+// Of its tokens only those that are not as the text's.
+void write_earlier(ByteWriter& writer, const EarlierText& earlier,
+                   const std::vector<std::int32_t>& text) {
+  const auto differs = std::ranges::mismatch(earlier.tokens, text).in1;
+  writer.number(static_cast<std::uint64_t>(differs - earlier.tokens.begin()));
+  writer.number(static_cast<std::uint32_t>(earlier.tokens.end() - differs));
+  for (auto token = differs; token != earlier.tokens.end(); ++token) writer.number(*token);
+  write_ids(writer, earlier.manifest);
+  write_ids(writer, earlier.records);
 }
 
 // Reads a manifest part by part; each part checks what it says against what stood before.
@@ -65,7 +82,12 @@ class ManifestReader {
     if (version_ > kSnapshotVersionNoEpisodes) SATCHEL_TRY(read_reach());
     SATCHEL_TRY(read_lanes());
     SATCHEL_TRY(read_score_chunks());
-    if (version_ > kSnapshotVersionNoStates) SATCHEL_TRY(read_states());
+    if (version_ > kSnapshotVersionNoEarlier)
+      manifest_.has_states = reader_.number<std::uint8_t>() != 0;
+    else
+      manifest_.has_states = version_ > kSnapshotVersionNoStates;
+    if (manifest_.has_states) SATCHEL_TRY(read_states());
+    if (version_ > kSnapshotVersionNoEarlier) SATCHEL_TRY(read_earlier());
     SATCHEL_TRY(read_records());
     return std::move(manifest_);
   }
@@ -96,6 +118,8 @@ class ManifestReader {
   Result<void> read_page(const StoredLane& lane, StoredPage& page);
   Result<void> read_score_chunks();
   Result<void> read_states();
+  std::vector<RecordId> read_ids();
+  Result<void> read_earlier();
   Result<void> read_records();
 
   std::span<const std::byte> bytes_;
@@ -253,7 +277,6 @@ Result<void> ManifestReader::read_states() {
   const bool has_forms = version_ > kSnapshotVersionExactStates;
   const std::size_t n = count(has_forms ? kStateBytes : kExactStateBytes);
   const std::size_t n_tokens = manifest_.n_tokens();
-  manifest_.has_states = true;
   bool fits = true;
   for (std::size_t i = 0; i < n && fits; ++i) {
     SavedState state;
@@ -269,6 +292,37 @@ Result<void> ManifestReader::read_states() {
   const bool ends = n == 0 || (manifest_.states.back().position == n_tokens &&
                                !manifest_.states.back().is_packed);
   return check(fits && ends, "states");
+}
+
+std::vector<RecordId> ManifestReader::read_ids() {
+  std::vector<RecordId> ids(count(sizeof(RecordId)));
+  for (RecordId& id : ids) id = reader_.number<std::uint64_t>();
+  return ids;
+}
+
+// Each ends in tokens of its own: else it would be part of this text, or this text of it.
+Result<void> ManifestReader::read_earlier() {
+  const std::size_t n = reader_.number<std::uint32_t>();
+  SATCHEL_TRY(check(n > 0 && n <= kEarlierTextsMax, "earlier texts"));
+  const auto is_given = [this](RecordId id) { return id < manifest_.next_record; };
+  for (std::size_t i = 0; i < n; ++i) {
+    EarlierText earlier;
+    const auto n_common = reader_.number<std::uint64_t>();
+    const std::size_t n_own = count(sizeof(std::int32_t));
+    SATCHEL_TRY(check(n_common <= manifest_.n_tokens() && n_own > 0, "earlier texts"));
+    const auto common = std::span(manifest_.tokens).first(n_common);
+    earlier.tokens.assign(common.begin(), common.end());
+    for (std::size_t own = 0; own < n_own; ++own)
+      earlier.tokens.push_back(reader_.number<std::int32_t>());
+    earlier.manifest = read_ids();
+    earlier.records = read_ids();
+    SATCHEL_TRY(check(!earlier.manifest.empty() &&
+                          std::ranges::all_of(earlier.manifest, is_given) &&
+                          std::ranges::all_of(earlier.records, is_given),
+                      "earlier texts"));
+    manifest_.earlier.push_back(std::move(earlier));
+  }
+  return {};
 }
 
 Result<void> ManifestReader::read_records() {
@@ -327,11 +381,15 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   }
   write_count(writer, manifest.score_chunks);
   for (const std::uint64_t first : manifest.score_chunks) writer.number(first);
+  if (version > kSnapshotVersionNoEarlier) writer.number(std::uint8_t{manifest.has_states});
   if (manifest.has_states) write_count(writer, manifest.states);
   for (const SavedState& state : manifest.states)
     writer.number(std::uint64_t{state.position})
         .number(state.serial)
         .number(std::uint8_t{state.is_packed});
+  if (!manifest.earlier.empty()) write_count(writer, manifest.earlier);
+  for (const EarlierText& earlier : manifest.earlier)
+    write_earlier(writer, earlier, manifest.tokens);
   write_count(writer, manifest.records);
   for (const RecordEntry& record : manifest.records)
     writer.number(record.id)

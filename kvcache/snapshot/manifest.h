@@ -19,12 +19,19 @@ namespace satchel::kvcache {
 
 // The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
 // where there are episodes, or not all text is in reach; 6 of models with recurrent layers, whose
-// states were all exact in 5.
-inline constexpr std::uint16_t kSnapshotVersion = 6, kSnapshotVersionOldest = 2;
+// states were all exact in 5; 7 where there are earlier texts.
+inline constexpr std::uint16_t kSnapshotVersion = 7, kSnapshotVersionOldest = 2;
 inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4,
-                               kSnapshotVersionExactStates = 5;
+                               kSnapshotVersionExactStates = 5, kSnapshotVersionNoEarlier = 6;
 
-enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4, states = 5 };
+enum class RecordKind : std::uint16_t {
+  pages = 1,
+  sinks = 2,
+  tails = 3,
+  scores = 4,
+  states = 5,
+  manifest = 6,  // of an earlier text; in no manifest's list of records
+};
 
 struct RecordEntry {
   RecordId id = 0;
@@ -47,6 +54,17 @@ struct StoredLane {
   std::vector<StoredPage> pages = {};  // in the lane's order
 };
 
+// What the cache held before its text was cut: kept, so that going back reads nothing again.
+struct EarlierText {
+  std::vector<std::int32_t> tokens = {};  // all that the cache had seen
+  std::vector<RecordId> manifest = {};    // records that hold its manifest, in order
+  std::vector<RecordId> records = {};     // those that its manifest lists
+
+  friend bool operator==(const EarlierText&, const EarlierText&) = default;
+};
+// Chosen: as many answers as somebody asks for once more. The oldest go first.
+inline constexpr std::size_t kEarlierTextsMax = 8;
+
 struct Manifest {
   std::uint64_t generation = 0;
   RecordId next_record = 1;
@@ -62,6 +80,7 @@ struct Manifest {
   bool has_states = false;                       // of recurrent layers
   std::vector<SavedState> states =
       {};  // positions rise to n_tokens(); none: what is held was cut out
+  std::vector<EarlierText> earlier = {};  // oldest first; none begins this text
   std::vector<RecordEntry> records = {};
 
   std::size_t n_tokens() const { return tokens.size(); }

@@ -143,6 +143,10 @@ Cut cut_states(std::size_t n_bytes, std::size_t n_codes) {
   return cut;
 }
 
+Cut cut_manifest(std::size_t n_bytes) {
+  return {part(Part::rest, Numbers::bytes, n_bytes)};
+}
+
 std::optional<PlaneMap> PlaneMap::make(std::span<const Cut> cuts,
                                        std::span<const std::uint16_t> cut_of,
                                        std::size_t bytes_max) {

@@ -41,6 +41,7 @@ Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes);
 Cut cut_exact(const TokenShape& token, std::size_t n_tokens);
 Cut cut_scores(std::size_t n_bytes);                       // fp32
 Cut cut_states(std::size_t n_bytes, std::size_t n_codes);  // of a layer: fp32, then codes
+Cut cut_manifest(std::size_t n_bytes);                     // a part of one
 
 // The streams of a record whose item i is cut as cuts[cut_of[i]]: by tag, rising; of a tag its
 // planes, the lowest byte first.

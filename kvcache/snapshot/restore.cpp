@@ -42,8 +42,6 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   if (manifest.layouts != layout_bytes(cache.layout, identity.numerics))
     return no(RestoreOutcome::other_format,
               "The cache was saved by another version of Satchel, or with another page layout");
-  if (common_prefix(manifest.tokens, identity.tokens) == 0)
-    return no(RestoreOutcome::other_tokens, "The chat has changed since it was saved");
   return std::nullopt;
 }
 
@@ -58,6 +56,9 @@ class Restore {
 
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
+  Result<bool> run_earlier(const Manifest& newest, StoredSnapshot& stored, RestoreReport& report);
+  Result<Manifest> read_earlier(const EarlierText& earlier) const;
+  Result<void> empty_again();
   Result<void> add_records(Restorer& restorer, const Manifest& manifest);
   Result<void> add(Restorer& restorer, const RecordEntry& entry, const Result<Record>& record,
                    std::size_t n_bytes);
@@ -109,8 +110,64 @@ Result<RestoreReport> Restore::run(StoredSnapshot& stored) {
     return damaged_report("its manifest is from another save", identity_);
   if (std::optional<RestoreReport> no = refuse(lanes_, *manifest, identity_)) return *no;
   bytes_read_ = saved->bytes.size();
-  n_common_ = common_prefix(manifest->tokens, identity_.tokens);
-  return run(manifest.value(), stored);
+  RestoreReport report;
+  SATCHEL_TRY_ASSIGN(const bool is_earlier, run_earlier(*manifest, stored, report));
+  if (!is_earlier) {
+    n_common_ = common_prefix(manifest->tokens, identity_.tokens);
+    if (n_common_ == 0)
+      return refused(RestoreOutcome::other_tokens, "The chat has changed since it was saved",
+                     identity_);
+    SATCHEL_TRY_ASSIGN(report, run(manifest.value(), stored));
+  }
+  stored.tokens = std::move(manifest->tokens);
+  stored.earlier = std::move(manifest->earlier);
+  return report;
+}
+
+// The text that has more in common with this one than the newest has; false: there is none, or not
+// as much of it is whole.
+Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored,
+                                  RestoreReport& report) {
+  const std::size_t n_newest = common_prefix(newest.tokens, identity_.tokens);
+  const EarlierText* best = nullptr;
+  n_common_ = n_newest;
+  for (const EarlierText& earlier : newest.earlier) {
+    const std::size_t n = common_prefix(earlier.tokens, identity_.tokens);
+    if (n > n_common_) best = &earlier;
+    n_common_ = std::max(n_common_, n);
+  }
+  if (best == nullptr) return false;
+  Result<Manifest> manifest = read_earlier(*best);
+  if (!manifest.ok() && manifest.error().kind != ErrorKind::corrupt) return manifest.error();
+  if (!manifest.ok() || refuse(lanes_, *manifest, identity_)) return false;
+  manifest->generation = newest.generation;
+  manifest->next_record = newest.next_record;
+  manifest->next_serial = std::max(manifest->next_serial, newest.next_serial);
+  const std::size_t n_read = bytes_read_;
+  SATCHEL_TRY_ASSIGN(report, run(manifest.value(), stored));
+  if (report.n_tokens > n_newest) return true;
+  if (report.n_tokens > 0) SATCHEL_TRY(empty_again());
+  stored = {};
+  first_damage_.clear();
+  bytes_read_ = n_read;
+  return false;
+}
+
+// corrupt: a part is damaged or missing.
+Result<Manifest> Restore::read_earlier(const EarlierText& earlier) const {
+  std::vector<std::byte> bytes;
+  RecordCapacity capacity;
+  for (const RecordId id : earlier.manifest) {
+    const Result<std::vector<std::byte>> stored = store_.record(key_, id);
+    if (!stored.ok() && stored.error().kind == ErrorKind::not_found)
+      return damaged("a part of an earlier text is missing");
+    SATCHEL_TRY(stored);
+    SATCHEL_TRY_ASSIGN(const Record record, decode_record(*stored, store_.coder(), capacity));
+    if (record.kind != RecordKind::manifest || record.id != id)
+      return damaged("a part of an earlier text is none");
+    bytes.insert(bytes.end(), record.values.begin(), record.values.end());
+  }
+  return decode_manifest(bytes);
 }
 
 Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
@@ -139,10 +196,15 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
     stored = std::move(restorer).stored();
     return report;
   }
+  SATCHEL_TRY(empty_again());
+  return report;
+}
+
+Result<void> Restore::empty_again() {
   cache_.clear();
   for (std::size_t i = 0; i < lanes_.lanes.size(); ++i)
     SATCHEL_TRY(lanes_.fit_exact(i, lanes_.layout.pipeline.tail()));
-  return report;
+  return {};
 }
 
 // What is there now has n_saved tokens, whole up to n_whole.
@@ -174,6 +236,13 @@ RestoreReport Restore::whole_or_part(std::size_t n_kept, bool is_edited) const {
 }
 
 }  // namespace
+
+std::size_t Snapshot::n_saved(std::span<const std::int32_t> tokens) const {
+  std::size_t n = common_prefix(state_->stored.tokens, tokens);
+  for (const EarlierText& earlier : state_->stored.earlier)
+    n = std::max(n, common_prefix(earlier.tokens, tokens));
+  return n;
+}
 
 Result<RestoreReport> Snapshot::restore(const SnapshotIdentity& identity) {
   State& s = *state_;

@@ -19,10 +19,15 @@ class Saver {
   Saver(CacheState& cache, RecordStore& store, const CacheKey& key)
       : cache_(cache), store_(store), key_(key) {}
 
-  Result<SaveReport> save(StoredSnapshot& stored, const SnapshotIdentity& identity);
+  // keeps_earlier: texts that were cut.
+  Result<SaveReport> save(StoredSnapshot& stored, const SnapshotIdentity& identity,
+                          bool keeps_earlier);
 
  private:
-  Result<void> start_from(const StoredSnapshot& stored);
+  Result<void> start_from(const StoredSnapshot& stored, const SnapshotIdentity& identity,
+                          bool keeps_earlier);
+  bool is_bound_to(const Manifest& manifest, const SnapshotIdentity& identity) const;
+  Result<void> put_earlier(std::span<const std::byte> bytes, const Manifest& manifest);
   bool is_referenced(const StoredRecord& record) const;
   std::unordered_set<std::uint64_t> stored_serials() const;
   Result<void> put_pages();
@@ -34,6 +39,8 @@ class Saver {
   // large.
   Result<ByteWriter*> place_for(RecordKind kind, const RecordItem& item, Cut cut);
   Result<void> put(RecordKind kind);
+  Result<RecordEntry> write(RecordKind kind, std::vector<std::byte> bytes,
+                            std::span<const Cut> cuts);
   Result<void> add_exact(RecordKind kind, std::size_t lane, const ExactBlock& exact, std::size_t n);
   Result<void> download(ByteWriter& to, const void* from, std::size_t n_bytes) const;
   Manifest manifest(const SnapshotIdentity& identity) const;
@@ -56,28 +63,75 @@ bool Saver::is_referenced(const StoredRecord& record) const {
                              [&](std::uint64_t serial) { return referenced_.contains(serial); });
 }
 
+bool Saver::is_bound_to(const Manifest& manifest, const SnapshotIdentity& identity) const {
+  return manifest.model == identity.model && manifest.recipe == identity.recipe &&
+         manifest.shape == shape_bytes(cache_.layout.shape) &&
+         manifest.layouts == layout_bytes(cache_.layout, identity.numerics);
+}
+
+// Its records stay as they are.
+Result<void> Saver::put_earlier(std::span<const std::byte> bytes, const Manifest& manifest) {
+  EarlierText earlier = {.tokens = manifest.tokens};
+  for (const RecordEntry& record : manifest.records) earlier.records.push_back(record.id);
+  while (!bytes.empty()) {
+    const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kRecordBytesAim));
+    bytes = bytes.subspan(part.size());
+    const RecordItem item = {.number = earlier.manifest.size(),
+                             .n_bytes = static_cast<std::uint32_t>(part.size())};
+    const Cut cut = cut_manifest(part.size());
+    SATCHEL_TRY_ASSIGN(
+        const RecordEntry written,
+        write(RecordKind::manifest,
+              encode_record(RecordKind::manifest, next_.next_record, {&item, 1}, part), {&cut, 1}));
+    earlier.manifest.push_back(written.id);
+  }
+  next_.earlier.push_back(std::move(earlier));
+  return {};
+}
+
 // Builds on what is stored if that is still what the store has; else writes everything. Records
-// none of whose pages a lane still sees are left out.
-Result<void> Saver::start_from(const StoredSnapshot& stored) {
+// none of whose pages a lane still sees are left out. A text that this one does not go on from is
+// kept beside it.
+Result<void> Saver::start_from(const StoredSnapshot& stored, const SnapshotIdentity& identity,
+                               bool keeps_earlier) {
   for (const Lane& lane : cache_.lanes)
     for (const PageRecord& page : lane.pages()) referenced_.insert(page.bytes_serial);
   states_ = cache_.states.saved(cache_.next_serial);
   for (const SavedState& state : states_) referenced_.insert(state.serial);
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> newest, store_.newest_manifest(key_));
   const std::uint64_t generation = newest ? newest->generation : 0;
-  if (newest && stored.generation == generation) {
+  const auto goes_on_from = [&identity](const std::vector<std::int32_t>& text) {
+    return std::ranges::mismatch(text, identity.tokens).in1 == text.end();
+  };
+  const bool is_known = newest && stored.generation == generation;
+  if (is_known) {
     next_.next_record = stored.next_record;
+    next_.earlier = stored.earlier;
     for (const StoredRecord& record : stored.records) {
       if (record.serials.empty()) old_exact_.push_back(record);
       if (is_referenced(record)) next_.records.push_back(record);
     }
-  } else if (newest) {
-    const Result<Manifest> manifest = decode_manifest(newest->bytes);
-    if (manifest.ok()) next_.next_record = manifest->next_record;
-    // Without its table the ids in use are not known: begin anew.
-    if (!manifest.ok()) SATCHEL_TRY(store_.drop(key_));
   }
   next_.generation = generation + 1;
+  next_.tokens.assign(identity.tokens.begin(), identity.tokens.end());
+  if (newest && !(is_known && goes_on_from(stored.tokens))) {
+    const Result<Manifest> manifest = decode_manifest(newest->bytes);
+    if (!manifest.ok()) {  // without its table the ids in use are not known: begin anew
+      next_.records.clear();
+      old_exact_.clear();
+      next_.earlier.clear();
+      return store_.drop(key_);
+    }
+    next_.next_record = std::max(next_.next_record, manifest->next_record);
+    next_.earlier = manifest->earlier;
+    if (!is_bound_to(*manifest, identity))
+      next_.earlier.clear();
+    else if (keeps_earlier && !goes_on_from(manifest->tokens))
+      SATCHEL_TRY(put_earlier(newest->bytes, *manifest));
+  }
+  if (!keeps_earlier) next_.earlier.clear();
+  std::erase_if(next_.earlier, [&](const EarlierText& text) { return goes_on_from(text.tokens); });
+  if (next_.earlier.size() > kEarlierTextsMax) next_.earlier.erase(next_.earlier.begin());
   return {};
 }
 
@@ -203,9 +257,7 @@ Result<ByteWriter*> Saver::place_for(RecordKind kind, const RecordItem& item, Cu
 // What gathered becomes a record, unless the very same is stored.
 Result<void> Saver::put(RecordKind kind) {
   if (items_.empty()) return {};
-  const RecordId id = next_.next_record;
-  std::vector<std::byte> bytes = encode_record(kind, id, items_, values_.buffer());
-  SATCHEL_ASSERT(bytes.size() <= kRecordBytesMax);
+  std::vector<std::byte> bytes = encode_record(kind, next_.next_record, items_, values_.buffer());
   StoredRecord record;
   const bool has_serials = kind == RecordKind::pages || kind == RecordKind::states;
   if (has_serials) {
@@ -223,20 +275,28 @@ Result<void> Saver::put(RecordKind kind) {
     next_.records.push_back(*same);
     return {};
   }
+  SATCHEL_TRY_ASSIGN(record.entry, write(kind, std::move(bytes), cuts));
+  next_.records.push_back(std::move(record));
+  return {};
+}
+
+// As next_.next_record.
+Result<RecordEntry> Saver::write(RecordKind kind, std::vector<std::byte> bytes,
+                                 std::span<const Cut> cuts) {
+  SATCHEL_ASSERT(bytes.size() <= kRecordBytesMax);
   if (store_.coder() != nullptr) {
     std::vector<std::byte> tight = tighten_record(bytes, cuts, *store_.coder());
     if (!tight.empty()) bytes = std::move(tight);
   }
-  record.entry = {.id = id,
-                  .kind = kind,
-                  .n_bytes = static_cast<std::uint32_t>(bytes.size()),
-                  .checksum = record_checksum(bytes)};
+  const RecordId id = next_.next_record;
   SATCHEL_TRY(store_.put_record(key_, id, bytes));
   ++next_.next_record;
   report_.bytes_written += bytes.size();
   ++report_.n_records_written;
-  next_.records.push_back(std::move(record));
-  return {};
+  return RecordEntry{.id = id,
+                     .kind = kind,
+                     .n_bytes = static_cast<std::uint32_t>(bytes.size()),
+                     .checksum = record_checksum(bytes)};
 }
 
 Result<void> Saver::download(ByteWriter& to, const void* from, std::size_t n_bytes) const {
@@ -256,7 +316,8 @@ Manifest Saver::manifest(const SnapshotIdentity& identity) const {
                     .segments = cache_.text.segments,
                     .reach = cache_.reach,
                     .has_states = cache_.states.any(),
-                    .states = states_};
+                    .states = states_,
+                    .earlier = next_.earlier};
   for (const Lane& lane : cache_.lanes) {
     StoredLane stored{.n_sinks = static_cast<std::uint32_t>(lane.n_sinks()),
                       .n_tail = static_cast<std::uint32_t>(lane.n_tail()),
@@ -277,8 +338,9 @@ Manifest Saver::manifest(const SnapshotIdentity& identity) const {
   return manifest;
 }
 
-Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& identity) {
-  SATCHEL_TRY(start_from(stored));
+Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& identity,
+                               bool keeps_earlier) {
+  SATCHEL_TRY(start_from(stored, identity, keeps_earlier));
   SATCHEL_TRY(put_pages());
   SATCHEL_TRY(put_sinks());
   SATCHEL_TRY(put_tails());
@@ -291,6 +353,9 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
     live.push_back(record.id);
     report_.bytes_total += record.n_bytes;
   }
+  for (const EarlierText& earlier : table.earlier)
+    for (const std::vector<RecordId>* ids : {&earlier.manifest, &earlier.records})
+      live.insert(live.end(), ids->begin(), ids->end());
   SATCHEL_TRY(store_.commit(key_, {.generation = next_.generation,
                                    .manifest = bytes,
                                    .live = live,
@@ -315,23 +380,31 @@ Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   SATCHEL_TRY(make_idle(s.lanes));
   SATCHEL_ASSERT(identity.tokens.size() == s.lanes.text.n_tokens);
   if (s.lanes.text.n_tokens == 0) return SaveReport{};
-  return Saver(s.lanes, s.store, s.key).save(s.stored, identity);
+  Result<SaveReport> saved =
+      Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/true);
+  // Earlier texts are the first to give way, and may have lost records.
+  if (!saved.ok() &&
+      (saved.error().code == "CACHE_QUOTA" || saved.error().kind == ErrorKind::not_found))
+    saved = Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/false);
+  return saved;
 }
 
 Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to) {
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved,
                      from.store.newest_manifest(from.key));
   if (!saved) return false;
-  const Result<Manifest> manifest = decode_manifest(saved->bytes);
+  Result<Manifest> manifest = decode_manifest(saved->bytes);
   if (!manifest.ok()) return false;
+  manifest->earlier.clear();
   std::vector<RecordId> live;
   for (const RecordEntry& record : manifest->records) {
     SATCHEL_TRY_ASSIGN(const std::vector<std::byte> bytes, from.store.record(from.key, record.id));
     SATCHEL_TRY(to.store.put_record(to.key, record.id, bytes));
     live.push_back(record.id);
   }
+  const std::vector<std::byte> bytes = encode_manifest(*manifest);
   SATCHEL_TRY(to.store.commit(to.key, {.generation = saved->generation,
-                                       .manifest = saved->bytes,
+                                       .manifest = bytes,
                                        .live = live,
                                        .model = manifest->model,
                                        .recipe = manifest->recipe,

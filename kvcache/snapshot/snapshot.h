@@ -2,8 +2,10 @@
 // encoded again.
 //   save     appends pages that are not stored yet, writes tails and lengths anew, then commits a
 //            manifest. Caches that share pages (Cache::fork) are saved under keys of their own,
-//            each with all it holds.
-//   restore  verifies identity and every checksum into an empty cache. Of an edited text, or where
+//            each with all it holds. What a cache held before its text was cut stays beside it, the
+//            last kEarlierTextsMax times, as long as there is room.
+//   restore  verifies identity and every checksum into an empty cache, from the saved text that has
+//            most in common with the present one. Of an edited text, or where
 //            a record is damaged, the cache holds the prefix up to the first position that is in
 //            doubt; where nothing is left it is empty again. The report says what and why, so that
 //            the caller reads the rest again.
@@ -67,6 +69,9 @@ class Snapshot {
   // bad
   //         snapshot is an outcome, not an error.
   Result<RestoreReport> restore(const SnapshotIdentity& identity);
+  // Of what this snapshot saved or restored last: the most tokens that a saved text has in common
+  // with these.
+  std::size_t n_saved(std::span<const std::int32_t> tokens) const;
 
  private:
   struct State;

@@ -21,6 +21,9 @@ struct StoredSnapshot {
   std::uint64_t generation = 0;  // 0: nothing known
   RecordId next_record = 1;
   std::vector<StoredRecord> records = {};
+  // Of the newest manifest: its text, and those before it.
+  std::vector<std::int32_t> tokens = {};
+  std::vector<EarlierText> earlier = {};
 };
 
 struct Snapshot::State {

@@ -239,6 +239,31 @@ int32_t satchel_truncate(satchel_session* session, int64_t last, satchel_error**
   });
 }
 
+int32_t satchel_versions(satchel_session* session, int64_t message, int64_t* ids, size_t capacity,
+                         size_t* n, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (n != nullptr) *n = 0;
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
+    SATCHEL_TRY_ASSIGN(const std::vector<runtime::MessageVersions> all,
+                       call->service().versions(call->chat(), call->call()));
+    const auto found = std::ranges::find(all, runtime::MessageId{message},
+                                         &runtime::MessageVersions::message);
+    std::vector<runtime::MessageId> versions = {{message}};
+    if (found != all.end()) versions = found->versions;
+    for (std::size_t i = 0; ids != nullptr && i < std::min(capacity, versions.size()); ++i)
+      ids[i] = versions[i].value;
+    if (n != nullptr) *n = versions.size();
+    return {};
+  });
+}
+
+int32_t satchel_switch_to(satchel_session* session, int64_t version, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
+    return call->service().switch_to(call->chat(), {version}, call->call());
+  });
+}
+
 int32_t satchel_pin(satchel_session* session, int64_t message, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));

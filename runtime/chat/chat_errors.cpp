@@ -28,6 +28,24 @@ Error nothing_to_answer() {
   return {ErrorKind::invalid, "PARAM", "The last message has an answer. Send a message first."};
 }
 
+Error has_one_version() {
+  return {
+      ErrorKind::invalid, "PARAM",
+      "This chat is not saved, so what would be replaced could not be kept. Nothing was changed."};
+}
+
+Error no_such_message() {
+  return {ErrorKind::not_found, "MESSAGE_NOT_FOUND",
+          "The chat does not have this message any more. Nothing was changed."};
+}
+
+Error cannot_be_said_otherwise() {
+  return {
+      ErrorKind::invalid, "PARAM",
+      "Only what you wrote can be changed, and only an answer to it can be given again. Nothing "
+      "was changed."};
+}
+
 Error no_messages() {
   return {ErrorKind::invalid, "PARAM", "This chat has no messages yet. Send one first."};
 }
@@ -48,8 +66,9 @@ Error model_missing(const std::string& path) {
 }
 
 Error other_model() {
-  return {ErrorKind::invalid, "CHAT_MODEL",
-          "This chat was saved with a different model from the one that is open. Nothing was opened."};
+  return {
+      ErrorKind::invalid, "CHAT_MODEL",
+      "This chat was saved with a different model from the one that is open. Nothing was opened."};
 }
 
 Error out_of_memory() {

@@ -114,6 +114,16 @@ struct MessageThoughts {
   MessageId answer;
   Thoughts thoughts;
 };
+// Behind `last` (0: from the first on) the chat has these messages and no others: it was cut there,
+// or goes on with another version of a message.
+struct MessagesReplaced {
+  MessageId last;
+  std::vector<StoredMessage> messages;  // as in ChatOpened
+};
+// Of the messages that have others in their place, all of them; those of ChatOpened, too.
+struct VersionsChanged {
+  std::vector<MessageVersions> messages;
+};
 struct AnswerStarted {
   MessageId answer;  // 0: there was no room for one
 };
@@ -168,9 +178,10 @@ struct Failed {
 using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
                  ChatChanged, ChatRemoved, ChatOpened, ChatShown, ResumeReport, MessageThoughts,
-                 StoredMessage, DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded,
-                 WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
-                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 StoredMessage, MessagesReplaced, VersionsChanged, DocumentParts, Progress,
+                 AnswerStarted, AnswerDelta, ContextEnded, WentOn, OlderParts, GenerateReport,
+                 ReadReport, kvcache::SaveReport, ChatMemory, LedgerChanged, MemoryPreviewed,
+                 MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

@@ -359,6 +359,7 @@ void ChatService::tell_resumed(OpenChat& chat, ResumeReport& report, Running& ru
         read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report.n_reused);
   running.tell(report);
   tell_thoughts(chat, running);
+  tell_versions(chat, running, /*also_none=*/false);
   tell_cache(chat, running);
 }
 

@@ -136,6 +136,18 @@ class ChatService {
                                 const ChatCall& call = {});
   // Reads what no answer has needed yet, so that the next one need not.
   Result<ReadReport> read(ChatHandle chat, const ChatCall& call = {});
+  // An edit: `text` in place of the user's message. What followed it stays as another version. Where
+  // nothing is sent, the chat is as it was.
+  //   errors  invalid, PARAM: the message is none of the user's words, or the chat is not saved
+  Result<GenerateReport> send_instead(ChatHandle chat, MessageId message, std::string_view text,
+                                      const Sampling& sampling, const ChatCall& call = {});
+  // Another answer in place of one. Where none is begun, the chat is as it was.
+  //   errors  invalid, PARAM: the message is no answer to a message
+  Result<GenerateReport> answer_again(ChatHandle chat, MessageId answer, const Sampling& sampling,
+                                      const ChatCall& call = {});
+  // As Session has them.
+  Result<void> switch_to(ChatHandle chat, MessageId version, const ChatCall& call = {});
+  Result<std::vector<MessageVersions>> versions(ChatHandle chat, const ChatCall& call = {});
   // Makes `last` the chat's last message; 0: it is empty. Session has these four as well.
   Result<void> truncate(ChatHandle chat, MessageId last, const ChatCall& call = {});
   Result<void> pin(ChatHandle chat, MessageId message, const ChatCall& call = {});
@@ -239,6 +251,12 @@ class ChatService {
   template <class Ids, class Add>
   Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
   Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
+  // The message, and the chat ends before it.
+  Result<SessionMessage> cut_before(OpenChat& chat, MessageId message, bool is_users,
+                                    Running& running);
+  Result<void> switch_now(OpenChat& chat, MessageId version, Running& running);
+  // also_none: there may have been some before.
+  void tell_versions(const OpenChat& chat, const Running& running, bool also_none = true);
   // For what only a chat with messages has.
   template <class T, class Work>
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);

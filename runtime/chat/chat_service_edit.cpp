@@ -1,4 +1,6 @@
-// What is changed in a chat that has messages: read ahead, cut, pinned, forgotten, branched.
+// What is changed in a chat that has messages: read ahead, cut, said otherwise, pinned, forgotten,
+// branched.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/chat/service_call.h"
@@ -28,10 +30,74 @@ Result<ReadReport> ChatService::read(ChatHandle handle, const ChatCall& call) {
 }
 
 Result<void> ChatService::truncate(ChatHandle handle, MessageId last, const ChatCall& call) {
-  return edit<void>(handle, call, [&](OpenChat& chat, Running&) {
+  return edit<void>(handle, call, [&](OpenChat& chat, Running& running) -> Result<void> {
     chat.unanswered = {};
-    return chat.session()->truncate(last);
+    SATCHEL_TRY(chat.session()->truncate(last));
+    running.tell(MessagesReplaced{last, {}});
+    tell_versions(chat, running);
+    return {};
   });
+}
+
+void ChatService::tell_versions(const OpenChat& chat, const Running& running, bool also_none) {
+  Result<std::vector<MessageVersions>> versions = chat.session()->versions();
+  if (versions.ok() && (also_none || !versions->empty()))
+    running.tell(VersionsChanged{std::move(*versions)});
+}
+
+Result<std::vector<MessageVersions>> ChatService::versions(ChatHandle handle,
+                                                           const ChatCall& call) {
+  using Versions = std::vector<MessageVersions>;
+  return run<Versions>(ChatTask::edit, handle, call, [&](Running& running) -> Result<Versions> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+    return chat->session() != nullptr ? chat->session()->versions() : Versions();
+  });
+}
+
+// The front end has what both have in common.
+Result<void> ChatService::switch_now(OpenChat& chat, MessageId version, Running& running) {
+  const std::vector<SessionMessage> before(chat.session()->messages().begin(),
+                                           chat.session()->messages().end());
+  SATCHEL_TRY(chat.session()->switch_to(version));
+  chat.unanswered = {};
+  const std::span<const SessionMessage> now = chat.session()->messages();
+  const auto differs =
+      std::ranges::mismatch(before, now, {}, &SessionMessage::id, &SessionMessage::id).in2;
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> stored, store_->library().messages(chat.id()));
+  const auto n_common = differs - now.begin();
+  MessagesReplaced told{n_common > 0 ? std::prev(differs)->id : MessageId{}, {}};
+  stored.erase(stored.begin(), stored.begin() + n_common);
+  WholeDocuments whole = with_whole_documents(std::move(stored));
+  told.messages = std::move(whole.messages);
+  running.tell(told);
+  for (const DocumentParts& document : whole.parts) running.tell(document);
+  tell_thoughts(chat, running);
+  tell_versions(chat, running);
+  return {};
+}
+
+Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const ChatCall& call) {
+  return edit<void>(handle, call, [&](OpenChat& chat, Running& running) {
+    return switch_now(chat, version, running);
+  });
+}
+
+Result<SessionMessage> ChatService::cut_before(OpenChat& chat, MessageId message, bool is_users,
+                                               Running& running) {
+  if (!chat.is_saved()) return has_one_version();
+  const std::span<const SessionMessage> messages = chat.session()->messages();
+  const auto found = std::ranges::find(messages, message, &SessionMessage::id);
+  if (found == messages.end()) return no_such_message();
+  const bool has_before = found != messages.begin();
+  const bool fits = is_users ? found->role == Role::user && found->kind == MessageKind::text
+                             : found->role == Role::assistant && has_before &&
+                                   std::prev(found)->kind == MessageKind::text;
+  if (!fits) return cannot_be_said_otherwise();
+  const SessionMessage cut = *found;
+  const MessageId last = has_before ? std::prev(found)->id : MessageId{};
+  SATCHEL_TRY(chat.session()->truncate(last));
+  running.tell(MessagesReplaced{last, {}});
+  return cut;
 }
 
 Result<void> ChatService::pin(ChatHandle handle, MessageId message, const ChatCall& call) {

@@ -93,6 +93,47 @@ Result<GenerateReport> ChatService::send(ChatHandle handle, std::string_view tex
       });
 }
 
+Result<GenerateReport> ChatService::send_instead(ChatHandle handle, MessageId message,
+                                                 std::string_view text, const Sampling& sampling,
+                                                 const ChatCall& call) {
+  return run<GenerateReport>(
+      ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        if (chat->session() == nullptr) return no_messages();
+        const MessageId end = chat->session()->messages().back().id;
+        SATCHEL_TRY(cut_before(*chat, message, /*is_users=*/true, running));
+        const Result<MessageId> id = commit<MessageId>(
+            *chat, text, running, [&](Session& session) { return session.add_user(text); });
+        if (!id.ok()) {
+          check(running, ChatTask::edit, switch_now(*chat, end, running));
+          return id.error();
+        }
+        chat->unanswered = *id;
+        running.tell(message_of(*id, Role::user, text));
+        tell_versions(*chat, running);
+        return reply(*chat, sampling, running);
+      });
+}
+
+Result<GenerateReport> ChatService::answer_again(ChatHandle handle, MessageId answer,
+                                                 const Sampling& sampling, const ChatCall& call) {
+  return run<GenerateReport>(ChatTask::send, handle, call,
+                             [&](Running& running) -> Result<GenerateReport> {
+                               SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+                               if (chat->session() == nullptr) return no_messages();
+                               const MessageId end = chat->session()->messages().back().id;
+                               SATCHEL_TRY(cut_before(*chat, answer, /*is_users=*/false, running));
+                               const MessageId question = chat->session()->messages().back().id;
+                               chat->unanswered = question;
+                               Result<GenerateReport> report = reply(*chat, sampling, running);
+                               if (chat->session()->messages().back().id == question)
+                                 check(running, ChatTask::edit, switch_now(*chat, end, running));
+                               else
+                                 tell_versions(*chat, running);
+                               return report;
+                             });
+}
+
 Result<std::vector<MessageId>> ChatService::append(ChatHandle handle,
                                                    std::span<const MessageText> messages,
                                                    const ChatCall& call) {

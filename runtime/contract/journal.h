@@ -64,6 +64,12 @@ struct StoredMessage {
   std::int64_t created_ms = 0;  // since 1970, UTC
 };
 
+// A message's place in the tree.
+struct MessageLink {
+  MessageId id, parent;  // parent 0: the first of its chat
+  friend bool operator==(const MessageLink&, const MessageLink&) = default;
+};
+
 class Journal {
  public:
   virtual ~Journal() = default;
@@ -88,6 +94,9 @@ class Journal {
   // From the first to the last one; of messages that were cut, none. In order of sequence, not of
   // clock.
   virtual Result<std::vector<StoredMessage>> messages(ChatId chat) = 0;
+  // All that the chat ever had, those that were cut too, in order of sequence; a damaged one
+  // perhaps not.
+  virtual Result<std::vector<MessageLink>> tree(ChatId chat) = 0;
   // A short text beside the chat's messages, one of each name: what its session measured. Replaces
   // the one before; goes with the chat.
   virtual Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) = 0;

@@ -74,6 +74,10 @@ kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) 
   return restore(*snapshot_, tokens);
 }
 
+std::size_t ChatCache::n_saved(std::span<const std::int32_t> tokens) const {
+  return snapshot_ == nullptr ? 0 : snapshot_->n_saved(tokens);
+}
+
 Result<kvcache::SaveReport> ChatCache::save_copy(const kvcache::SavedPlace& to,
                                                  std::span<const std::int32_t> tokens) {
   kvcache::Snapshot snapshot(*cache_, to.store, to.key);

@@ -52,6 +52,8 @@ class ChatCache {
                                         std::span<const std::int32_t> tokens);
   kvcache::RestoreReport restore_copy(const kvcache::SavedPlace& from,
                                       std::span<const std::int32_t> tokens);
+  // How many of these tokens restore() would find.
+  std::size_t n_saved(std::span<const std::int32_t> tokens) const;
   bool awaits_restore() const { return has_store() && !is_lost() && snapshot_ == nullptr; }
 
   // Takes the place of the present cache.

@@ -18,6 +18,21 @@ Result<IndexRange> read_part(Session::State& s, MessageId id) {
   return IndexRange{.begin = std::min(message.begin, end), .end = end};
 }
 
+// The cache keeps what it has seen of the text up to token `end`, and goes back to where it can;
+// what follows is read again.
+void cut_cache(Session::State& s, std::size_t end) {
+  end = s.cache->edit().truncation_point(std::min(end, s.cache.n_tokens()));
+  s.past.forget_from(end);
+  if (end > 0) {
+    const Result<void> cut = s.cache->edit().truncate(end);
+    if (cut.ok()) return;
+    // The text is cut already. A cache that holds more of it would answer from what is gone.
+    s.past.forget_from(0);
+    s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
+  }
+  s.cache->clear();
+}
+
 }  // namespace
 
 Result<void> Session::truncate(MessageId last) {
@@ -32,17 +47,42 @@ Result<void> Session::truncate(MessageId last) {
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   s.transcript.truncate(end);
   s.meter.drop_rows();
-  end = std::min(end, s.cache.n_tokens());
-  end = s.cache->edit().truncation_point(end);  // what follows is read again
-  s.past.forget_from(end);
-  if (end > 0) {
-    const Result<void> cut = s.cache->edit().truncate(end);
-    if (cut.ok()) return {};
-    // The text is cut already. A cache that holds more of it would answer from what is gone.
-    s.past.forget_from(0);
-    s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
+  cut_cache(s, end);
+  return {};
+}
+
+Result<std::vector<MessageVersions>> Session::versions() const {
+  const State& s = *state_;
+  if (s.options.journal == nullptr) return std::vector<MessageVersions>();
+  SATCHEL_TRY_ASSIGN(std::vector<MessageLink> links, s.options.journal->tree(s.options.chat));
+  return MessageTree(std::move(links)).versions_of(messages());
+}
+
+Result<void> Session::switch_to(MessageId version) {
+  State& s = *state_;
+  if (s.options.journal == nullptr)
+    return Error{ErrorKind::invalid, "PARAM", "This chat is not kept: it has one version only."};
+  SATCHEL_TRY(s.prefill.need_cache());
+  SATCHEL_TRY(s.transcript.settle());
+  SATCHEL_TRY_ASSIGN(std::vector<MessageLink> links, s.options.journal->tree(s.options.chat));
+  SATCHEL_TRY_ASSIGN(const MessageId end, MessageTree(std::move(links)).end_of(version));
+  const MessageId before = messages().empty() ? MessageId{} : messages().back().id;
+  const std::vector<std::int32_t> held(tokens().begin(), tokens().end());
+  SATCHEL_TRY(s.options.journal->truncate(s.options.chat, end));
+  const Result<Transcript::Loaded> loaded = s.transcript.load_again();
+  if (!loaded.ok()) {
+    SATCHEL_TRY(s.options.journal->truncate(s.options.chat, before));
+    return loaded.error();
   }
+  s.meter.drop_rows();
+  const auto common =
+      static_cast<std::size_t>(std::ranges::mismatch(held, tokens()).in1 - held.begin());
+  cut_cache(s, common);
+  if (s.cache.n_saved(tokens()) <= s.cache.n_tokens()) return {};
   s.cache->clear();
+  const kvcache::RestoreReport restored = s.cache.restore(tokens());
+  s.engine.record(LogLevel::info, "switched reused=" + std::to_string(restored.n_tokens) +
+                                      " of=" + std::to_string(tokens().size()));
   return {};
 }
 

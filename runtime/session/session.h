@@ -46,6 +46,7 @@
 #include "runtime/progress.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
+#include "runtime/session/message_tree.h"
 #include "runtime/tokenizer/thinking.h"
 #include "runtime/tokenizer/vocabulary.h"
 
@@ -252,8 +253,17 @@ class Session {
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 
-  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate().
+  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate(). What is cut
+  // stays in the journal, and what the cache held of it in the store: see switch_to().
   Result<void> truncate(MessageId last);
+  // Of the messages that have others in their place, which an edit or another answer left. Without
+  // a journal there are none.
+  Result<std::vector<MessageVersions>> versions() const;
+  // Goes on with the message `version` in the place of another, up to where the chat ended last that
+  // had it. Of its text nothing is read again that was saved (kvcache/snapshot, EarlierText), and
+  // nothing that both have in common.
+  //   errors  MESSAGE_NOT_FOUND. After others the chat is as it was
+  Result<void> switch_to(MessageId version);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
   Result<std::unique_ptr<Session>> fork(ChatId chat);
   // The message is never compressed from now on. Only the cache knows: it is forgotten when the

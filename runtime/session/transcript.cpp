@@ -78,11 +78,11 @@ Result<std::vector<StoredMessage>> Transcript::draft(const TurnText& text,
   }
   const auto last = last_token(before.empty() ? tokens : before.back().tokens);
   std::optional<std::string_view> system;
+  const std::string& said =
+      options_.system ? *options_.system : options_.chat_template.default_system(options_.thinking);
+  // Behind a system message alone where the chat's first question was cut.
+  if (before.empty() && (empty() || messages_.back().role == Role::system)) system = said;
   if (empty() && before.empty()) {
-    const std::string& said = options_.system
-                                  ? *options_.system
-                                  : options_.chat_template.default_system(options_.thinking);
-    system = said;
     SATCHEL_TRY_ASSIGN(tokens, system_tokens(TurnText(said, &options_.system_marks)));
     if (!said.empty()) out.push_back(drafted(Role::system, said, std::exchange(tokens, {})));
   }

@@ -105,6 +105,9 @@ class Transcript {
     std::size_t n_anew = 0, n_damaged = 0;
   };
   Result<Loaded> load();
+  // The same in place of what is here, which stays after an error.
+  //   needs  settle()
+  Result<Loaded> load_again();
 
   std::span<const TokenId> tokens() const { return tokens_; }
   std::span<const SessionMessage> messages() const { return messages_; }

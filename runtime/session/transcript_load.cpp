@@ -89,6 +89,15 @@ Result<Transcript::Loaded> Transcript::load() {
   return loaded;
 }
 
+Result<Transcript::Loaded> Transcript::load_again() {
+  SATCHEL_ASSERT(!answer_ && owed_tokens_.empty() && owed_text_.empty());
+  Transcript other(options_);
+  SATCHEL_TRY_ASSIGN(const Loaded loaded, other.load());
+  tokens_ = std::move(other.tokens_);
+  messages_ = std::move(other.messages_);
+  return loaded;
+}
+
 Result<std::vector<StoredMessage>> Transcript::stored() const {
   std::vector<StoredMessage> kept;
   if (options_.journal != nullptr) {

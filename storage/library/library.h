@@ -117,6 +117,7 @@ class Library final : public runtime::ChatLibrary {
   // A damaged message comes as `damaged`, without text and tokens; so does one whose row is gone,
   // where the others and the chat's counters show it. Its id is below 0 if nobody knows it.
   Result<std::vector<runtime::StoredMessage>> messages(ChatId chat) override;
+  Result<std::vector<runtime::MessageLink>> tree(ChatId chat) override;
   // Settings called "chat.ID.NAME".
   Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) override;
   Result<std::optional<std::string>> note(ChatId chat, std::string_view name) override;

@@ -270,4 +270,17 @@ Result<std::vector<StoredMessage>> Library::messages(ChatId chat) {
   return std::move(read.messages);
 }
 
+Result<std::vector<runtime::MessageLink>> Library::tree(ChatId chat) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  // A parent that is not there is a flipped bit: nothing is known of the place.
+  SATCHEL_TRY_ASSIGN(
+      Query query,
+      db->prepare("SELECT m.id, coalesce(m.parent, 0) FROM message m LEFT JOIN message p ON p.id = "
+                  "m.parent WHERE m.chat = ?1 AND (m.parent IS NULL OR (p.chat = ?1 AND p.seq < "
+                  "m.seq)) ORDER BY m.seq"));
+  return query.bind(1, chat.value).all([](const Query& row) {
+    return runtime::MessageLink{.id = {row.integer_at(0)}, .parent = {row.integer_at(1)}};
+  });
+}
+
 }  // namespace satchel::storage

@@ -210,6 +210,8 @@ TEST_F(CApi, every_function_refuses_nothing_at_all) {
         return satchel_use_cpu(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, e);
       },
       [](auto e) { return satchel_truncate(nullptr, 0, e); },
+      [](auto e) { return satchel_versions(nullptr, 0, nullptr, 0, nullptr, e); },
+      [](auto e) { return satchel_switch_to(nullptr, 0, e); },
       [](auto e) { return satchel_pin(nullptr, 0, e); },
       [](auto e) { return satchel_forget(nullptr, 0, e); },
       [](auto e) { return satchel_cache_stats(nullptr, nullptr, e); },

@@ -159,6 +159,31 @@ TEST_F(CApi, what_was_read_compressed_and_saved_is_resumed_by_another_model) {
   EXPECT_EQ(result.n_reused, report.n_tokens);
 }
 
+TEST_F(CApi, what_was_cut_and_said_otherwise_is_gone_back_to) {
+  const Store kept = store();
+  const Model loaded = model(kept.get());
+  const Session chat = session(loaded.get(), "notes", "compact");
+  satchel_result noted = SATCHEL_INIT(satchel_result), first = noted, second = noted;
+  send(chat.get(), kNotes, &noted);
+  send(chat.get(), kPet, &first);
+  const std::string before = messages(chat.get());
+  ok(satchel_truncate(chat.get(), noted.answer_id, failure_.out()), failure_);
+  send(chat.get(), "What does Quentin do?", &second);
+  const int64_t question = second.answer_id - 1;
+  int64_t ids[2] = {};
+  size_t n = 0;
+  ok(satchel_versions(chat.get(), question, ids, 2, &n, failure_.out()), failure_);
+  EXPECT_EQ(n, 2u);
+  EXPECT_EQ(ids[0], first.answer_id - 1);
+  EXPECT_EQ(ids[1], question);
+  ok(satchel_versions(chat.get(), noted.answer_id, nullptr, 0, &n, failure_.out()), failure_);
+  EXPECT_EQ(n, 1u);
+  ok(satchel_switch_to(chat.get(), ids[0], failure_.out()), failure_);
+  EXPECT_EQ(messages(chat.get()), before);
+  EXPECT_EQ(stats(chat.get()).n_unread, 0u);
+  EXPECT_EQ(satchel_switch_to(chat.get(), 999, failure_.out()), SATCHEL_NOT_FOUND);
+}
+
 TEST_F(CApi, a_conversation_from_elsewhere_a_cut_and_a_fork_answer_as_one_had_here) {
   const Model loaded = model();
   const Session here = session(loaded.get()), there = session(loaded.get());

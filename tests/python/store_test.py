@@ -90,6 +90,20 @@ os._exit(0)  # as a kill does: nothing is closed
         self.assertIn("rabbit", answer.text)
         self.assertGreater(answer.n_prompt, noted.n_prompt)
 
+    def test_what_was_cut_and_said_otherwise_is_gone_back_to(self):
+        chat = self.model(store=self.folder).chat("notes")
+        noted = chat.ask(NOTES)
+        chat.ask(PET)
+        before = chat.messages
+        question = before[-2].id
+        self.assertEqual(chat.versions(question), [question])
+        chat.truncate(noted.answer_id)
+        chat.ask("What does Quentin do?")
+        versions = chat.versions(chat.messages[-2].id)
+        self.assertEqual(versions, [question, chat.messages[-2].id])
+        chat.switch_to(question)
+        self.assertEqual(chat.messages, before)
+
     def test_a_store_has_one_writer_and_is_free_when_the_model_is_closed(self):
         first = self.model(store=self.folder)
         chat = first.chat("notes")

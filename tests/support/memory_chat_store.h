@@ -108,6 +108,9 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
     if (fails(messages_fail_)) return failed();
     return journal_.messages(chat);
   }
+  Result<std::vector<runtime::MessageLink>> tree(ChatId chat) override {
+    return journal_.tree(chat);
+  }
   Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) override {
     return journal_.set_note(chat, name, text);
   }

@@ -68,6 +68,12 @@ class MemoryJournal final : public runtime::Journal {
       path.insert(path.begin(), *row);
     return path;
   }
+  Result<std::vector<runtime::MessageLink>> tree(runtime::ChatId chat) override {
+    std::vector<runtime::MessageLink> links;
+    for (const runtime::StoredMessage& row : chats_[chat].all)
+      links.push_back({.id = row.id, .parent = row.parent});
+    return links;
+  }
 
   Result<void> set_note(runtime::ChatId chat, std::string_view name,
                         std::string_view text) override {

@@ -34,6 +34,9 @@ class PassingJournal : public runtime::Journal {
   Result<std::vector<runtime::StoredMessage>> messages(runtime::ChatId chat) override {
     return inner_.messages(chat);
   }
+  Result<std::vector<runtime::MessageLink>> tree(runtime::ChatId chat) override {
+    return inner_.tree(chat);
+  }
   Result<void> set_note(runtime::ChatId chat, std::string_view name,
                         std::string_view text) override {
     return inner_.set_note(chat, name, text);

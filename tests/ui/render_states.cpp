@@ -82,6 +82,31 @@ void openSample(Scene& scene, const QString& preset) {
   scene.engine.playAll();
 }
 
+// Of a chat with two versions of a question and three of its answer; the question is edited.
+void showVersions(Scene& scene) {
+  openSample(scene, u"balanced"_s);
+  scene.state.dismissResume();
+  scene.engine.tell(satchel::runtime::MessagesReplaced{{0}, {}});
+  const auto said = [&](qint64 id, satchel::runtime::Role role, const char* text) {
+    satchel::runtime::StoredMessage message;
+    message.id = {id};
+    message.role = role;
+    message.text = text;
+    scene.engine.tell(message);
+  };
+  using satchel::runtime::Role;
+  said(1, Role::user, "Where is the spare key?");
+  said(2, Role::assistant, "In the **blue tin** behind the stove, since Tuesday.");
+  said(5, Role::user, "And who has the other one? Say where the notes have it from.");
+  said(9, Role::assistant,
+       "Estelle Ibarra has it. The notes of 14 March say that she took it along to the harbour "
+       "office, and nobody wrote that it came back.");
+  scene.engine.tell(
+      satchel::runtime::VersionsChanged{{{{5}, {{3}, {5}}}, {{9}, {{6}, {8}, {9}}}}});
+  Scene::settle();
+  scene.window->composer()->beginEdit(5, u"And who has the other one?"_s);
+}
+
 void showConversation(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
@@ -502,6 +527,8 @@ const State kStates[] = {
     {"40-reading-narrow", showReadingAsked, 760, 640, false, false},
     {"41-unopened", showUnopened},
     {"42-deleted-chats", showDeletedChats, 1100, 640},
+    {"43-versions", showVersions, 1280, 820},
+    {"44-versions-narrow", showVersions, 760, 640, false, false},
 };
 
 }  // namespace

@@ -172,6 +172,33 @@ void ScriptedEngine::send(const QString& text) {
   answer();
 }
 
+void ScriptedEngine::sendInstead(qint64 id, const QString& text) {
+  m_replaceAsked = QStringLiteral("instead %1: %2").arg(id).arg(text);
+  if (!begins(ChatTask::send)) return;
+  thenTell(runtime::MessagesReplaced{script.replacedBehind, {}});
+  Message message;
+  message.id = script.nextId++;
+  message.text = text;
+  thenTell(storedOf(message));
+  answer(script.nextId++);
+  then([this] { tell(script.versions); });
+}
+
+void ScriptedEngine::answerAgain(qint64 id) {
+  m_replaceAsked = QStringLiteral("again %1").arg(id);
+  if (!begins(ChatTask::send)) return;
+  thenTell(runtime::MessagesReplaced{script.replacedBehind, {}});
+  answer(script.nextId++);
+  then([this] { tell(script.versions); });
+}
+
+void ScriptedEngine::switchTo(qint64 version) {
+  m_replaceAsked = QStringLiteral("switch %1").arg(version);
+  if (!begins(ChatTask::edit)) return;
+  then([this] { tell(script.switched); });
+  then([this] { tell(script.versions); });
+}
+
 void ScriptedEngine::askAll(const QString& question) {
   m_askedAll = question;
   makeWay();
@@ -192,14 +219,14 @@ void ScriptedEngine::askAll(const QString& question) {
   answer();
 }
 
-void ScriptedEngine::answer() {
+void ScriptedEngine::answer(qint64 id) {
   playProgress();
-  then([this] {
+  then([this, id] {
     m_isAnswering = true;
     m_answer.clear();
     m_thought.clear();
     m_deltaCount = 0;
-    tell(runtime::AnswerStarted{});
+    tell(runtime::AnswerStarted{{id}});
   });
   for (const QString& delta : script.thoughts)
     then([this, delta] {

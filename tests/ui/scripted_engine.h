@@ -29,6 +29,10 @@ class ScriptedEngine final : public EngineClient {
     std::size_t n_document_parts = 1;  // in which a document is read; each is told after a step
     std::string notes;                 // what all parts say to askAll(); empty: nothing
     runtime::OlderParts parts;
+    runtime::MessageId replacedBehind;   // where sendInstead() and answerAgain() cut the chat
+    qint64 nextId = 0;                   // of what they add, rising
+    runtime::MessagesReplaced switched;  // told by switchTo()
+    runtime::VersionsChanged versions;   // at the end of all three
     bool endsContext = false;           // the end of what comes next is the context's, until goOn()
     QList<runtime::Progress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
@@ -57,6 +61,9 @@ class ScriptedEngine final : public EngineClient {
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
   void listDeleted() override;
   void send(const QString& text) override;
+  void sendInstead(qint64 message, const QString& text) override;
+  void answerAgain(qint64 answer) override;
+  void switchTo(qint64 version) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override { m_thinks = thinks; }
@@ -89,6 +96,8 @@ class ScriptedEngine final : public EngineClient {
   bool isIdlePaused() const { return m_isIdlePaused; }
   bool thinks() const { return m_thinks; }
   const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
+  // What was asked for last: "instead 3: text", "again 4", "switch 5".
+  const QString& replaceAsked() const { return m_replaceAsked; }
   // What was asked of all parts last.
   const QString& askedAll() const { return m_askedAll; }
 
@@ -103,7 +112,7 @@ class ScriptedEngine final : public EngineClient {
   bool begins(runtime::ChatTask task);
   // What is being read in parts is left, and `then` comes next.
   void makeWay();
-  void answer();
+  void answer(qint64 id = 0);
   void tellPartsRead(std::size_t n, std::size_t all);
   void enterLibrary(const QString& title);
   void playProgress();
@@ -119,7 +128,7 @@ class ScriptedEngine final : public EngineClient {
   std::map<ChatKey, SavedChat> m_deleted;
   SavedChat m_open;
   QString m_answer, m_thought;
-  QString m_askedAll;
+  QString m_askedAll, m_replaceAsked;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;
   bool m_isAnswering = false;

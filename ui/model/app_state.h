@@ -2,7 +2,8 @@
 // the engine's events into the models and the user's requests to the engine; the widgets only show
 // it.
 //   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells ·
-//            app_state_beyond.cpp  both, where a chat is longer than the model's context
+//            app_state_beyond.cpp  both, where a chat is longer than the model's context ·
+//            app_state_versions.cpp  both, where something is said otherwise
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
 //            is on the screen stays to be read, as do the words of a chat that could not be opened
@@ -95,6 +96,13 @@ class AppState : public QObject {
   void listParts();
   // The next question's answer sees these, numbered from 0; none: those that it needs.
   void nameParts(const QList<int>& parts);
+  // What can be said otherwise is (Message::canReplace), and switched to what it was before.
+  bool canReplace(int row) const {
+    return m_phase == Phase::Ready && row >= 0 && m_conversation.message(row).canReplace;
+  }
+  void sendInstead(qint64 message, const QString& text);
+  void answerAgain(int row);
+  void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
   // The question that the row answers; empty: there is none.
   QString questionOf(int row) const;
   // The same, once more.
@@ -142,6 +150,7 @@ class AppState : public QObject {
   void attachNext();
   void beginAsking(const QString& text);
   void onPartsListed(const runtime::OlderParts& parts);
+  void onReplaced(const runtime::MessagesReplaced& replaced);
   void onMemory(const runtime::ChatMemory& memory);
   void onModelOpened(const runtime::ModelFacts& model);
   void onChatOpened(const runtime::ChatOpened& opened);

@@ -87,6 +87,10 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
   std::visit(
       runtime::Overloaded{
           [this](const runtime::StoredMessage& added) { onAdded(added); },
+          [this](const runtime::MessagesReplaced& replaced) { onReplaced(replaced); },
+          [this](const runtime::VersionsChanged& changed) {
+            m_conversation.setVersions(changed.messages);
+          },
           [this](const runtime::Progress& progress) {
             if (!isBusy()) return;
             m_reading.update(progress, m_clock->steady_ms() / 1000);
@@ -168,10 +172,7 @@ void AppState::onModelOpened(const runtime::ModelFacts& model) {
 }
 
 void AppState::load(const std::vector<runtime::StoredMessage>& messages) {
-  QList<Message> shown;
-  for (const runtime::StoredMessage& message : messages)
-    if (message.role != runtime::Role::system) shown.append(messageOf(message));
-  m_conversation.load(shown);
+  m_conversation.load(shownOf(messages));
   dropQuestion();
   setNamed({});
   dismissResume();

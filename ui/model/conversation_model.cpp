@@ -1,5 +1,7 @@
 #include "ui/model/conversation_model.h"
 
+#include <algorithm>
+
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/model/parts_text.h"
@@ -14,16 +16,23 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   if (role != Qt::AccessibleTextRole) return {};
   const Message& message = m_rows[index.row()];
-  if (message.role != runtime::Role::user) return tr("Answer: %1").arg(message.text);
-  if (message.documentTitle.isEmpty()) return tr("You: %1").arg(message.text);
+  const QString version =
+      message.versions.isEmpty() ? QString() : u' ' + tr("Version %1.").arg(versionText(message));
+  if (message.role != runtime::Role::user) return tr("Answer: %1").arg(message.text) + version;
+  if (message.documentTitle.isEmpty()) return tr("You: %1").arg(message.text) + version;
   const QString parts = documentPartsText(message);
   return parts.isEmpty() ? tr("You: %1").arg(message.documentTitle)
                          : tr("You: %1, %2").arg(message.documentTitle, parts);
 }
 
+// A document is attached anew, and its answer is none of the model's.
 void ConversationModel::add(const Message& message) {
+  const bool isUsers = message.role == runtime::Role::user;
+  const bool isAnswer = !isUsers && !m_rows.isEmpty() && m_rows.back().documentTitle.isEmpty();
   m_rows.append(message);
   m_rows.back().key = ++m_keysGiven;
+  m_rows.back().canReplace =
+      message.id != 0 && (isUsers ? message.documentTitle.isEmpty() : isAnswer);
 }
 
 void ConversationModel::tellChanged(int row) {
@@ -43,6 +52,43 @@ void ConversationModel::append(const Message& message) {
   beginInsertRows({}, row, row);
   add(message);
   endInsertRows();
+}
+
+// Ids rise from row to row.
+void ConversationModel::replaceBehind(qint64 last, const QList<Message>& messages) {
+  int kept = rowCount();
+  while (kept > 0 && m_rows[kept - 1].id > last) --kept;
+  if (kept < rowCount()) {
+    beginRemoveRows({}, kept, rowCount() - 1);
+    m_rows.resize(kept);
+    endRemoveRows();
+  }
+  for (const Message& message : messages) append(message);
+}
+
+void ConversationModel::setVersions(const std::vector<runtime::MessageVersions>& messages) {
+  for (int row = 0; row < rowCount(); ++row) {
+    const auto found = std::ranges::find(messages, runtime::MessageId{m_rows[row].id},
+                                         &runtime::MessageVersions::message);
+    QList<qint64> versions;
+    if (found != messages.end())
+      for (const runtime::MessageId version : found->versions) versions.append(version.value);
+    if (m_rows[row].versions == versions) continue;
+    m_rows[row].versions = versions;
+    tellChanged(row);
+  }
+}
+
+qint64 ConversationModel::version(int row, int step) const {
+  const Message& message = m_rows[row];
+  const qsizetype wanted = message.versions.indexOf(message.id) + step;
+  return message.versions.isEmpty() ? 0 : message.versions.value(wanted, 0);
+}
+
+int ConversationModel::lastRow(const std::function<bool(const Message&)>& fits) const {
+  int row = rowCount() - 1;
+  while (row >= 0 && !fits(m_rows[row])) --row;
+  return row;
 }
 
 void ConversationModel::beginAnswer(const Message& answer) {

@@ -5,6 +5,7 @@
 
 #include <QAbstractListModel>
 #include <QList>
+#include <functional>
 
 #include "ui/model/engine_types.h"
 
@@ -22,6 +23,13 @@ class ConversationModel : public QAbstractListModel {
 
   void load(const QList<Message>& messages);
   void append(const Message& message);
+  // What stands behind the message with this id, as the chat has it now; 0: all.
+  void replaceBehind(qint64 last, const QList<Message>& messages);
+  void setVersions(const std::vector<runtime::MessageVersions>& messages);
+  // The id of the version `step` further than the row's; 0: there is none.
+  qint64 version(int row, int step) const;
+  // The last row that something can be done with; -1: none.
+  int lastRow(const std::function<bool(const Message&)>& fits) const;
   // needs   no row streams
   void beginAnswer(const Message& answer);
   // needs   the last row streams

@@ -40,7 +40,13 @@ class EngineClient : public QObject {
   // To the open chat: commits the message, reads what is unread, answers. A document in parts that
   // is being read makes way for it, as for askAll() and listParts(): the rest is read while idle.
   virtual void send(const QString& text) = 0;
-  // The same, where the chat is longer than the model's context: each part is asked by itself
+  // The user's message says this instead, and is answered. What followed stays as another version.
+  virtual void sendInstead(qint64 message, const QString& text) = 0;
+  // Another answer in place of this one.
+  virtual void answerAgain(qint64 answer) = 0;
+  // Goes on with this message in the place of another (runtime::MessageVersions).
+  virtual void switchTo(qint64 version) = 0;
+  // As send(), where the chat is longer than the model's context: each part is asked by itself
   // first, and what they say is committed as a document before the question.
   virtual void askAll(const QString& question) = 0;
   // Commits the document with its answer "Noted." and reads it.

@@ -49,6 +49,9 @@ struct Message {
   int partsAll = 0;
   QString thoughts;     // of an answer: what was thought before it
   QString thoughtNote;  // over them, for people: "Thought for 4.2 s · 123 tokens"
+  // Ids of all that stood in its place, itself among them, oldest first; empty: nothing else did.
+  QList<qint64> versions;
+  bool canReplace = false;  // it can be edited, or answered again; given by the model
   // As it is shown:
   qint64 key = 0;              // of its row and no other while the model lives; given by the model
   bool isExpanded = false;     // a long message is shown whole

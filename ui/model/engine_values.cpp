@@ -34,6 +34,19 @@ Message messageOf(const runtime::StoredMessage& stored) {
   return message;
 }
 
+QList<Message> shownOf(const std::vector<runtime::StoredMessage>& messages) {
+  QList<Message> shown;
+  for (const runtime::StoredMessage& message : messages)
+    if (message.role != runtime::Role::system) shown.append(messageOf(message));
+  return shown;
+}
+
+QString versionText(const Message& message) {
+  return QCoreApplication::translate("EngineValues", "%1 of %2")
+      .arg(message.versions.indexOf(message.id) + 1)
+      .arg(message.versions.size());
+}
+
 ChatSettings settingsOf(const runtime::MemorySettings& memory) {
   return {textOf(runtime::preset_of(memory.recipe)), memory.limit_bytes};
 }

@@ -9,6 +9,10 @@ namespace satchel::ui {
 QString textOf(std::string_view text);
 ChatEntry entryOf(const runtime::Chat& chat);  // id 0: a new chat
 Message messageOf(const runtime::StoredMessage& stored);
+// Those that people see.
+QList<Message> shownOf(const std::vector<runtime::StoredMessage>& messages);
+// "2 of 3": which of its versions a message is.
+QString versionText(const Message& message);
 ChatSettings settingsOf(const runtime::MemorySettings& memory);
 
 }  // namespace satchel::ui

@@ -160,6 +160,26 @@ void InProcessEngine::send(const QString& text) {
   });
 }
 
+void InProcessEngine::sendInstead(qint64 message, const QString& text) {
+  request(ChatTask::send, [this, message, text](const Call& call) {
+    applyThinking();
+    (void)m_service->send_instead(m_open, {message}, text.toStdString(), runtime::Sampling{}, call);
+  });
+}
+
+void InProcessEngine::answerAgain(qint64 answer) {
+  request(ChatTask::send, [this, answer](const Call& call) {
+    applyThinking();
+    (void)m_service->answer_again(m_open, {answer}, runtime::Sampling{}, call);
+  });
+}
+
+void InProcessEngine::switchTo(qint64 version) {
+  request(ChatTask::edit, [this, version](const Call& call) {
+    (void)m_service->switch_to(m_open, {version}, call);
+  });
+}
+
 void InProcessEngine::askAll(const QString& question) {
   m_service->make_way();
   request(ChatTask::send, [this, question](const Call& call) {

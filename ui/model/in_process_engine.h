@@ -34,6 +34,9 @@ class InProcessEngine final : public EngineClient {
   void deleteNow(ChatKey chat) override;
   void listDeleted() override;
   void send(const QString& text) override;
+  void sendInstead(qint64 message, const QString& text) override;
+  void answerAgain(qint64 answer) override;
+  void switchTo(qint64 version) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override;

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ui/widgets/icon_button.h"
 
@@ -92,6 +93,23 @@ void Composer::giveBack(const QString& text) {
   m_edit->moveCursor(QTextCursor::End);
 }
 
+void Composer::beginEdit(qint64 message, const QString& text) {
+  if (!isEditing()) m_draft = m_edit->toPlainText();
+  m_editedMessage = message;
+  m_edit->setPlainText(text);
+  m_edit->moveCursor(QTextCursor::End);
+  m_edit->setFocus();
+  Q_EMIT editingChanged();
+}
+
+void Composer::endEdit() {
+  if (!isEditing()) return;
+  m_editedMessage = 0;
+  m_edit->setPlainText(std::exchange(m_draft, {}));
+  m_edit->moveCursor(QTextCursor::End);
+  Q_EMIT editingChanged();
+}
+
 void Composer::setState(bool canSend, bool canStop) {
   m_canSend = canSend;
   m_canStop = canStop;
@@ -125,6 +143,11 @@ void Composer::refresh() {
 void Composer::send() {
   const QString text = m_edit->toPlainText();
   if (!m_canSend || text.trimmed().isEmpty()) return;
+  if (const qint64 edited = m_editedMessage; edited != 0) {
+    endEdit();
+    Q_EMIT sentInstead(edited, text);
+    return;
+  }
   m_edit->clear();
   Q_EMIT sent(text);
 }

@@ -24,6 +24,11 @@ class Composer : public Card {
   QAbstractButton* sendButton();
   // Text that was sent and did not go: before what has been typed since.
   void giveBack(const QString& text);
+  // An earlier message is edited: its text stands here until it is sent or endEdit(); what had been
+  // written comes back then.
+  void beginEdit(qint64 message, const QString& text);
+  void endEdit();
+  bool isEditing() const { return m_editedMessage != 0; }
   void send();  // what is written, if it may be sent
   // canSend: a chat is open and waits, or can be asked while it reads. canStop: the button stops
   // instead of sending, unless what is written can be sent.
@@ -35,6 +40,8 @@ class Composer : public Card {
 
  Q_SIGNALS:
   void sent(const QString& text);
+  void sentInstead(qint64 message, const QString& text);
+  void editingChanged();
   void edited();  // the text changed
   void stopAsked();
   void attachAsked();
@@ -57,6 +64,8 @@ class Composer : public Card {
   bool m_canSend = false;
   bool m_canStop = false;
   bool m_answers = true;
+  qint64 m_editedMessage = 0;
+  QString m_draft;  // what stood here before
 };
 
 }  // namespace satchel::ui

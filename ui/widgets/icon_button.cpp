@@ -75,6 +75,23 @@ QPainterPath pathOf(Icon icon) {
       path.lineTo(11.5, 4);
       path.cubicTo(12, 4, 12.4, 4.2, 12.6, 4.6);
       break;
+    case Icon::Edit:
+      path.moveTo(4.5, 15.5);
+      path.lineTo(5.2, 12.2);
+      path.lineTo(12.8, 4.6);
+      path.quadTo(13.6, 3.8, 14.4, 4.6);
+      path.lineTo(15.4, 5.6);
+      path.quadTo(16.2, 6.4, 15.4, 7.2);
+      path.lineTo(7.8, 14.8);
+      path.closeSubpath();
+      line(11.4, 6, 14, 8.6);
+      break;
+    case Icon::Again:
+      path.arcMoveTo(QRectF(4, 4, 12, 12), 40);
+      path.arcTo(QRectF(4, 4, 12, 12), 40, 290);
+      line(14.8, 3.6, 14.8, 6.6);
+      line(14.8, 6.6, 11.8, 6.6);
+      break;
     case Icon::Document:
       path.moveTo(11.5, 3);
       path.lineTo(6.5, 3);

@@ -8,7 +8,20 @@ class QPainter;
 
 namespace satchel::ui {
 
-enum class Icon { Plus, Sidebar, Panel, Attach, Send, Stop, Close, Help, Copy, Document };
+enum class Icon {
+  Plus,
+  Sidebar,
+  Panel,
+  Attach,
+  Send,
+  Stop,
+  Close,
+  Help,
+  Copy,
+  Document,
+  Edit,
+  Again
+};
 
 // Draws on a grid of 20 x 20, scaled into `rect`.
 void drawIcon(QPainter& painter, Icon icon, const QRectF& rect, const QColor& color);

@@ -94,6 +94,7 @@ QWidget* MainWindow::makeCentre() {
   m_progress->hide();
   m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);
   m_named = new Banner(centre);
+  m_editing = new Banner(centre);
   m_composer = new Composer(centre);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, kGapLarge);
@@ -106,6 +107,7 @@ QWidget* MainWindow::makeCentre() {
   column->addLayout(centred(m_progress));
   column->addLayout(centred(m_question));
   column->addLayout(centred(m_named));
+  column->addLayout(centred(m_editing));
   column->addLayout(centred(m_composer));
   connect(m_empty, &EmptyState::sampleAsked, this, &MainWindow::attachSample);
   connect(m_empty, &EmptyState::attachAsked, this, &MainWindow::chooseDocument);
@@ -149,6 +151,7 @@ void MainWindow::connectState() {
   connect(m_state->conversation(), &QAbstractItemModel::rowsInserted, this,
           &MainWindow::refreshChat);
   connectBeyond();
+  connectVersions();
 }
 
 void MainWindow::addShortcuts() {
@@ -176,6 +179,8 @@ void MainWindow::addShortcuts() {
 void MainWindow::escape() {
   if (m_state->canStop()) {
     m_state->stop();
+  } else if (m_composer->isEditing()) {
+    m_composer->endEdit();
   } else if (m_deviceNote->isVisible()) {
     m_deviceNote->hide();
   } else if (!m_banner->hasAction()) {  // what is offered there may not come again

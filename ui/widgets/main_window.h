@@ -49,6 +49,7 @@ class MainWindow : public QMainWindow {
   Banner* resumeChip() { return m_resume; }
   Banner* deviceNote() { return m_deviceNote; }
   Banner* namedChip() { return m_named; }
+  Banner* editingChip() { return m_editing; }
   QuestionCard* question() { return m_question; }
   ProgressStrip* progress() { return m_progress; }
 
@@ -65,6 +66,8 @@ class MainWindow : public QMainWindow {
   QWidget* makeHeader();
   void connectState();
   void connectBeyond();
+  void connectVersions();
+  void replace(int row);
   void addShortcuts();
   void showModels();
   void showDevice();
@@ -104,6 +107,7 @@ class MainWindow : public QMainWindow {
   Composer* m_composer = nullptr;
   QuestionCard* m_question = nullptr;
   Banner* m_named = nullptr;
+  Banner* m_editing = nullptr;
   QAction* m_showParts = nullptr;
   QAction* m_askAllParts = nullptr;
   // The answer whose parts were asked for, and where they are shown; -1: none.

@@ -13,10 +13,14 @@ void showShortcuts(QWidget* parent) {
   const auto tr = [](const char* text) { return QDialog::tr(text); };
   QDialog dialog(parent);
   dialog.setWindowTitle(tr("Keyboard shortcuts"));
-  const std::array<std::pair<QString, QString>, 14> keys = {{
+  const std::array<std::pair<QString, QString>, 17> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop")},
+      {tr("Ctrl+E"), tr("Edit your last message")},
+      {tr("Ctrl+R"), tr("Answer it again")},
+      {tr("Alt+Left, Alt+Right"),
+       tr("Older or newer version of the last message that has several")},
       {tr("Ctrl+N"), tr("New chat with the selected memory settings")},
       {tr("Ctrl+K"), tr("Search chats")},
       {tr("Ctrl+O"), tr("Attach a document")},

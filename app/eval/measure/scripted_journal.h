@@ -34,6 +34,9 @@ class ScriptedJournal final : public runtime::Journal {
   Result<std::vector<runtime::StoredMessage>> messages(runtime::ChatId chat) override {
     return chats_[chat];
   }
+  Result<std::vector<runtime::MessageLink>> tree(runtime::ChatId) override {
+    return std::vector<runtime::MessageLink>();  // nothing is cut
+  }
   // What is measured of a chat that is thrown away is not kept.
   Result<void> set_note(runtime::ChatId, std::string_view, std::string_view) override { return {}; }
   Result<std::optional<std::string>> note(runtime::ChatId, std::string_view) override {

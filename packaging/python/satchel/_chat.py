@@ -231,6 +231,19 @@ class Chat(Owner):
         """Makes `last` the last message; 0: the chat is empty."""
         self._change("truncate", last)
 
+    def versions(self, message: int) -> list[int]:
+        """What stood or stands in its place, oldest first, itself among them."""
+        n = ctypes.c_size_t()
+        with self._handle as session:
+            _api.call("versions", session, message, None, 0, ctypes.byref(n))
+            ids = (ctypes.c_int64 * n.value)()
+            _api.call("versions", session, message, ids, n.value, ctypes.byref(n))
+        return list(ids)
+
+    def switch_to(self, version: int) -> None:
+        """Goes on with it in the place of another, and prefills nothing again that was saved."""
+        self._change("switch_to", version)
+
     def pin(self, message: int) -> None:
         """Never compressed from now on."""
         self._change("pin", message)

@@ -107,6 +107,28 @@ TEST_P(HybridChat, a_branch_and_its_origin_go_their_own_ways) {
   EXPECT_EQ(ids(*branch), wanted);
 }
 
+TEST_P(HybridChat, a_version_that_was_left_comes_back_whole_in_another_process_too) {
+  const auto session = chat();
+  const MessageId kept = say(*session, letters(300)).answer;
+  say(*session, letters(64, 'b'));
+  const std::vector<std::int32_t> first = ids(*session);
+  const MessageId question = session->messages()[session->messages().size() - 2].id;
+  value_of(session->save());
+  ASSERT_TRUE(session->truncate(kept).ok());
+  say(*session, letters(81, 'c'));
+  value_of(session->save());
+  const auto again = chat();
+  EXPECT_EQ(resume(*again).n_reread, 0u);
+  for (Session* one : {session.get(), again.get()}) {
+    ASSERT_TRUE(one->switch_to(question).ok());
+    EXPECT_EQ(ids(*one), first);
+    EXPECT_EQ(one->n_read(), first.size());
+  }
+  const std::vector<std::int32_t> wanted = read_anew_and_say(letters(33, 'd'));
+  say(*again, letters(33, 'd'));
+  EXPECT_EQ(ids(*again), wanted);
+}
+
 TEST_P(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
   MessageId kept;
   {

@@ -113,6 +113,13 @@ TEST(Journal, truncating_hides_messages_and_brings_them_back) {
     EXPECT_EQ(code_of(library.truncate(stranger, one)), "MESSAGE_NOT_FOUND");
   }
   const auto store = open_store(folder);
+  using runtime::MessageLink;
+  const std::vector<MessageLink> tree = must(store->library().tree(chat));
+  ASSERT_EQ(tree.size(), 4u);
+  EXPECT_EQ(tree[0], (MessageLink{one, {}}));
+  EXPECT_EQ(tree[2], (MessageLink{three, tree[1].id}));
+  EXPECT_EQ(tree[3], (MessageLink{other, one}));
+  EXPECT_THAT(must(store->library().tree({99})), IsEmpty());
   must(store->library().truncate(chat, three));
   EXPECT_THAT(texts(store->library(), chat), ElementsAre("one", "two", "three"));
   must(store->library().truncate(chat, other));

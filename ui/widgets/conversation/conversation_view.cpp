@@ -20,6 +20,16 @@ constexpr int kPassesMax = 4;  // each makes more heights known; the second is n
 constexpr int kBarWidth = 14;  // as theme.cpp has it
 constexpr int kEndSlack = 24;  // pixels from the end that still count as the end
 
+QString replaceText(bool isUsers) {
+  return isUsers ? ConversationView::tr("Edit") : ConversationView::tr("Answer again");
+}
+
+QString toolTipOf(MessageHit::Kind kind, bool isUsers) {
+  if (kind == MessageHit::Replace) return replaceText(isUsers);
+  if (kind == MessageHit::Older) return ConversationView::tr("Older version");
+  return kind == MessageHit::Newer ? ConversationView::tr("Newer version") : QString();
+}
+
 }  // namespace
 
 ConversationView::ConversationView(QWidget* parent)
@@ -203,19 +213,29 @@ void ConversationView::mouseMoveEvent(QMouseEvent* event) {
     viewport()->update();
     return;
   }
-  const bool isButton =
-      found.hit.kind == MessageHit::Link || found.hit.kind == MessageHit::CopyCode ||
-      found.hit.kind == MessageHit::Expand || found.hit.kind == MessageHit::Thoughts ||
-      found.hit.kind == MessageHit::Footnote;
-  viewport()->setCursor(isButton                             ? Qt::PointingHandCursor
-                        : found.hit.kind == MessageHit::Text ? Qt::IBeamCursor
-                                                             : Qt::ArrowCursor);
-  const QPersistentModelIndex hovered(found.hit.kind == MessageHit::CopyCode ? found.row
-                                                                             : QModelIndex());
-  if (hovered != m_delegate->copyHovered) {
-    m_delegate->copyHovered = hovered;
-    viewport()->update();
-  }
+  const MessageHit::Kind kind = found.hit.kind;
+  viewport()->setCursor(kind == MessageHit::Text      ? Qt::IBeamCursor
+                        : kind == MessageHit::Nothing ? Qt::ArrowCursor
+                                                      : Qt::PointingHandCursor);
+  viewport()->setToolTip(toolTipOf(kind, found.row.isValid() && isUsers(found.row.row())));
+  setHovered(found.row, kind == MessageHit::CopyCode);
+}
+
+bool ConversationView::isUsers(int row) const {
+  return m_model->message(row).role == runtime::Role::user;
+}
+
+void ConversationView::leaveEvent(QEvent* event) {
+  setHovered({}, false);
+  QListView::leaveEvent(event);
+}
+
+void ConversationView::setHovered(const QModelIndex& row, bool isOnCopy) {
+  const QPersistentModelIndex copy(isOnCopy ? row : QModelIndex());
+  if (m_delegate->hovered == row && m_delegate->copyHovered == copy) return;
+  m_delegate->hovered = row;
+  m_delegate->copyHovered = copy;
+  viewport()->update();
 }
 
 void ConversationView::mouseReleaseEvent(QMouseEvent* event) {
@@ -251,10 +271,32 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
     case MessageHit::Footnote:
       Q_EMIT partsAsked(found.row.row(), global);
       break;
+    case MessageHit::Replace:
+      Q_EMIT replaceAsked(found.row.row());
+      break;
+    case MessageHit::Older:
+      Q_EMIT versionAsked(found.row.row(), -1);
+      break;
+    case MessageHit::Newer:
+      Q_EMIT versionAsked(found.row.row(), 1);
+      break;
     case MessageHit::Text:
     case MessageHit::Nothing:
       break;
   }
+}
+
+void ConversationView::addVersionActions(QMenu& menu, int row) {
+  const auto add = [this, &menu](const QString& name, auto&& act) {
+    menu.addAction(name, this, std::forward<decltype(act)>(act));
+  };
+  const Message& message = m_model->message(row);
+  if (message.canReplace && message.state != runtime::MessageState::streaming)
+    add(replaceText(isUsers(row)), [this, row] { Q_EMIT replaceAsked(row); });
+  for (const int step : {-1, 1})
+    if (m_model->version(row, step) != 0)
+      add(toolTipOf(step < 0 ? MessageHit::Older : MessageHit::Newer, false),
+          [this, row, step] { Q_EMIT versionAsked(row, step); });
 }
 
 void ConversationView::toggleThoughts(int row) {
@@ -311,6 +353,7 @@ void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
     if (!message.thoughts.isEmpty()) addCopy(tr("Copy thoughts"), message.thoughts);
     if (found.hit.kind == MessageHit::CopyCode)
       addCopy(tr("Copy code"), m_layouts.layout(found.row).codeOf(found.hit.place.part));
+    addVersionActions(menu, found.row.row());
   }
   menu.addSeparator();
   menu.addActions(actions());

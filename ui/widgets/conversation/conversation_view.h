@@ -10,6 +10,8 @@
 
 #include "ui/widgets/conversation/message_delegate.h"
 
+class QMenu;
+
 namespace satchel::ui {
 
 class ConversationModel;
@@ -33,6 +35,9 @@ class ConversationView : public QListView {
   // Which parts of the older chat the answer saw is to be shown, here on the screen. A row of which
   // that is not known: what the last answer saw.
   void partsAsked(int row, const QPoint& global);
+  // The row is to be said otherwise, or switched to an older (-1) or newer (1) version.
+  void replaceAsked(int row);
+  void versionAsked(int row, int step);
 
  protected:
   void doItemsLayout() override;
@@ -47,6 +52,7 @@ class ConversationView : public QListView {
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
@@ -63,6 +69,9 @@ class ConversationView : public QListView {
   void refreshView();
   void showBar();
   bool isAtEnd() const;
+  bool isUsers(int row) const;
+  void setHovered(const QModelIndex& row, bool isOnCopy);
+  void addVersionActions(QMenu& menu, int row);
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);
   void toggleThoughts(int row);

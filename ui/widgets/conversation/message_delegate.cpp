@@ -15,7 +15,8 @@ void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   painter->translate(option.rect.topLeft());
   const QRectF clip = painter->hasClipping() ? painter->clipBoundingRect()
                                              : QRectF(QPointF(0, 0), option.rect.size());
-  layout.draw(*painter, clip, from, to, copyHovered == index);
+  const bool isLast = index.row() + 2 >= index.model()->rowCount();  // a question and its answer
+  layout.draw(*painter, clip, from, to, copyHovered == index, isLast || hovered == index);
   painter->restore();
 }
 

@@ -33,6 +33,7 @@ class MessageDelegate : public QStyledItemDelegate {
 
   TextSelection selection;
   QPersistentModelIndex copyHovered;  // the row whose Copy is under the mouse
+  QPersistentModelIndex hovered;      // the row under the mouse
 
  private:
   LayoutCache* m_layouts;

@@ -74,7 +74,7 @@ QString footnoteText(const Message& content) {
 }  // namespace
 
 MessageLayout::MessageLayout(int width, const QFont& font, const Theme& theme)
-    : m_width(width), m_font(font), m_theme(theme), m_thoughts(font) {}
+    : m_width(width), m_font(font), m_theme(theme), m_thoughts(font), m_tools(font) {}
 
 MessageLayout::~MessageLayout() = default;
 
@@ -82,6 +82,7 @@ void MessageLayout::setContent(const Message& content) {
   if (content == m_content && m_height > 0) return;
   if (content.role != m_content.role) m_parts.clear();
   m_content = content;
+  m_tools.setContent(content);
   if (isUser()) {
     const bool isDocument = !content.documentTitle.isEmpty();
     const QString text = isDocument ? withoutEnd(content.text) : content.text;
@@ -172,7 +173,9 @@ void MessageLayout::placeUser() {
   m_bubble = QRectF(left + column - width, kTopGap, width, height + 2 * kPadY + head + foot);
   part.text = QRectF(m_bubble.left() + kPadX, m_bubble.top() + kPadY + head, textWidth, height);
   if (foot > 0) m_expand = QRectF(part.text.left(), part.text.bottom() + 6, textWidth, foot - 6);
-  m_height = int(std::ceil(m_bubble.bottom() + kBottomGap));
+  m_tools.placeBeside(m_bubble);
+  const double tools = m_tools.hasVersions() ? MessageTools::kHeight : 0;
+  m_height = int(std::ceil(m_bubble.bottom() + tools + kBottomGap));
 }
 
 void MessageLayout::placeAnswer() {
@@ -201,11 +204,15 @@ void MessageLayout::placeAnswer() {
     m_footnote.setWidth(std::min(m_footnote.width() + 2, column));
     y = m_footnote.bottom();
   }
+  if (!m_tools.isEmpty()) {
+    m_tools.placeBelow(left, y + 4);
+    y += MessageTools::kHeight;
+  }
   m_height = int(std::ceil(y + kBottomGap));
 }
 
 void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
-                         bool copyHovered) const {
+                         bool copyHovered, bool isNear) const {
   painter.setRenderHint(QPainter::Antialiasing);
   if (!m_bubble.isNull()) {
     painter.setPen(Qt::NoPen);
@@ -238,6 +245,7 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
       label += QStringLiteral(" · ") + parts;
     painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
   }
+  m_tools.draw(painter, m_theme, isNear);
   if (isUser()) return;
   m_thoughts.draw(painter, visible, m_theme);
   painter.setPen(m_theme.muted);
@@ -299,6 +307,16 @@ QRectF MessageLayout::copyRect(const Part& part) const {
 MessageHit MessageLayout::hit(const QPointF& point) const {
   if (!m_expand.isNull() && m_expand.contains(point)) return {MessageHit::Expand, {}, {}};
   if (m_thoughts.hits(point)) return {MessageHit::Thoughts, {}, {}};
+  switch (m_tools.hit(point)) {
+    case MessageTools::Replace:
+      return {MessageHit::Replace, {}, {}};
+    case MessageTools::Older:
+      return {MessageHit::Older, {}, {}};
+    case MessageTools::Newer:
+      return {MessageHit::Newer, {}, {}};
+    case MessageTools::Nothing:
+      break;
+  }
   if (m_content.partsAll > 0 && m_footnote.contains(point)) return {MessageHit::Footnote, {}, {}};
   for (int i = 0; i < int(m_parts.size()); ++i) {
     const Part& part = m_parts[std::size_t(i)];
@@ -360,7 +378,8 @@ int MessageLayout::estimate(const Message& content, int width, const QFont& font
   const double lines =
       std::ceil(length / perLine) + 0.6 * double(content.text.left(4000).count(u'\n'));
   return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) +
-             (content.thoughtNote.isEmpty() ? 0 : 2 * line) + kTopGap + kBottomGap);
+             (content.thoughtNote.isEmpty() ? 0 : 2 * line) + (user ? 0 : MessageTools::kHeight) +
+             kTopGap + kBottomGap);
 }
 
 }  // namespace satchel::ui

@@ -13,6 +13,7 @@
 
 #include "ui/model/engine_types.h"
 #include "ui/model/markdown_parts.h"
+#include "ui/widgets/conversation/message_tools.h"
 #include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
 
@@ -28,7 +29,7 @@ struct TextPlace {
 };
 
 struct MessageHit {
-  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts, Footnote };
+  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts, Footnote, Replace, Older, Newer };
   Kind kind = Nothing;
   TextPlace place;
   QString address;  // of a link
@@ -46,8 +47,9 @@ class MessageLayout {
   int partsLaidOut() const { return m_partsLaidOut; }
 
   // Draws at the painter's origin; `from` and `to` bound what is selected (equal: nothing).
+  // isNear: MessageTools::draw().
   void draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
-            bool copyHovered) const;
+            bool copyHovered, bool isNear) const;
   MessageHit hit(const QPointF& point) const;
   TextPlace begin() const { return {}; }
   TextPlace end() const;
@@ -86,6 +88,7 @@ class MessageLayout {
   Message m_content;
   bool m_isShortened = false;
   ThoughtBlock m_thoughts;
+  MessageTools m_tools;
   std::vector<Part> m_parts;
   QRectF m_bubble, m_expand;
   QRectF m_footnote;

@@ -477,6 +477,14 @@ int32_t satchel_use_cpu(satchel_session *session, const satchel_sampling *sampli
 
 /* Makes `last` the last message; 0: the chat is empty. */
 int32_t satchel_truncate(satchel_session *session, int64_t last, satchel_error **err);
+/* What stood or stands in the message's place: what was cut and said otherwise stays in the store.
+ *   ids  gets the first `capacity`, oldest first, the message among them; may be NULL
+ *   n    gets how many there are: 1 where nothing else was said there; may be NULL */
+int32_t satchel_versions(satchel_session *session, int64_t message, int64_t *ids, size_t capacity,
+                         size_t *n, satchel_error **err);
+/* Goes on with this version in the place of another, up to where the chat ended last that had it.
+ * Nothing of it is prefilled again that was saved. The session must have a store: INVALID, PARAM */
+int32_t satchel_switch_to(satchel_session *session, int64_t version, satchel_error **err);
 /* Never compressed from now on, until the chat is recomputed (another recipe, a lost cache). It
  * must have been prefilled, as for satchel_forget. */
 int32_t satchel_pin(satchel_session *session, int64_t message, satchel_error **err);

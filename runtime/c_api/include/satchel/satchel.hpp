@@ -330,6 +330,18 @@ class Session {
   void truncate(std::int64_t last) {
     detail::check([&](auto err) { return satchel_truncate(get(), last, err); });
   }
+  // Oldest first, the message among them.
+  std::vector<std::int64_t> versions(std::int64_t message) {
+    std::size_t n = 0;
+    detail::check([&](auto err) { return satchel_versions(get(), message, nullptr, 0, &n, err); });
+    std::vector<std::int64_t> ids(n);
+    detail::check(
+        [&](auto err) { return satchel_versions(get(), message, ids.data(), n, &n, err); });
+    return ids;
+  }
+  void switch_to(std::int64_t version) {
+    detail::check([&](auto err) { return satchel_switch_to(get(), version, err); });
+  }
   void pin(std::int64_t message) {
     detail::check([&](auto err) { return satchel_pin(get(), message, err); });
   }

@@ -1,0 +1,90 @@
+// What is said otherwise: the last message edited, its answer given again, and going back.
+#include <algorithm>
+#include <charconv>
+
+#include "app/cli/chat_loop.h"
+
+namespace satchel::app {
+namespace {
+
+using runtime::MessageVersions;
+using runtime::SessionMessage;
+
+Error nothing(const std::string& what) {
+  return {ErrorKind::invalid, "PARAM", "There is no " + what + " in this chat yet."};
+}
+
+// The last of this role, but for documents and what was noted of them.
+const SessionMessage* last_of(std::span<const SessionMessage> messages, runtime::Role role) {
+  for (std::size_t i = messages.size(); i-- > 0;) {
+    const SessionMessage& asked = messages[role == runtime::Role::assistant && i > 0 ? i - 1 : i];
+    if (messages[i].role == role && asked.kind == runtime::MessageKind::text) return &messages[i];
+  }
+  return nullptr;
+}
+
+std::size_t number_of(const MessageVersions& message) {
+  const auto found = std::ranges::find(message.versions, message.message);
+  return static_cast<std::size_t>(found - message.versions.begin()) + 1;
+}
+
+}  // namespace
+
+Result<void> ChatLoop::edit(const std::string& text) {
+  if (text.find_first_not_of(" \t\n") == std::string::npos)
+    return Error{ErrorKind::invalid, "PARAM", "Write what to say instead: /edit TEXT."};
+  const SessionMessage* last = last_of(conversation_->session().messages(), runtime::Role::user);
+  if (last == nullptr) return nothing("message of yours");
+  SATCHEL_TRY_ASSIGN(
+      const runtime::GenerateReport report,
+      conversation_->service().send_instead(conversation_->chat(), last->id, text,
+                                            options_.common.sampling, conversation_->call()));
+  return answered(report);
+}
+
+Result<void> ChatLoop::again() {
+  const SessionMessage* last =
+      last_of(conversation_->session().messages(), runtime::Role::assistant);
+  if (last == nullptr) return nothing("answer");
+  SATCHEL_TRY_ASSIGN(
+      const runtime::GenerateReport report,
+      conversation_->service().answer_again(conversation_->chat(), last->id,
+                                            options_.common.sampling, conversation_->call()));
+  return answered(report);
+}
+
+// Numbers from 1; of the last message that has several.
+Result<void> ChatLoop::versions(const std::string& number) {
+  runtime::ChatService& service = conversation_->service();
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageVersions> all,
+                     service.versions(conversation_->chat(), conversation_->call()));
+  if (all.empty()) {
+    console_.reply("Nothing in this chat has several versions. /edit and /again make them.");
+    return {};
+  }
+  if (number.empty()) {
+    std::string text;
+    const auto messages = conversation_->session().messages();
+    for (const MessageVersions& one : all) {
+      const auto found = std::ranges::find(messages, one.message, &SessionMessage::id);
+      text += (text.empty() ? "" : "\n") + std::string("  ") +
+              (found->role == runtime::Role::user ? "your message " : "answer ") +
+              std::to_string(found - messages.begin() + 1) + ": version " +
+              std::to_string(number_of(one)) + " of " + std::to_string(one.versions.size());
+    }
+    console_.reply(text);
+    return {};
+  }
+  const MessageVersions& last = all.back();
+  std::size_t wanted = 0;
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, wanted);
+  if (read.ec != std::errc() || read.ptr != end || wanted == 0 || wanted > last.versions.size())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "There is no version \"" + number + "\": there are versions 1 to " +
+                     std::to_string(last.versions.size()) + "."};
+  if (wanted == number_of(last)) return {};
+  return service.switch_to(conversation_->chat(), last.versions[wanted - 1], conversation_->call());
+}
+
+}  // namespace satchel::app

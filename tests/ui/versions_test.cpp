@@ -1,0 +1,182 @@
+// Editing, answering again and going back: by keys, by the menu's signals and by the mouse.
+#include <gtest/gtest.h>
+
+#include <QTest>
+
+#include "scenes.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/conversation/conversation_view.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+using Phase = AppState::Phase;
+using runtime::ChatTask;
+
+Message withId(Message message, qint64 id) {
+  message.id = id;
+  return message;
+}
+
+// A document, a question with two versions and its answer.
+class VersionsTest : public testing::Test {
+ protected:
+  VersionsTest() {
+    scene.engine.script.deltas = {u"Otherwise."_s};
+    scene.engine.script.replacedBehind = {2};
+    scene.engine.script.nextId = 10;
+    scene.show();
+    scene.openModel();
+    Message document = withId(userMessage(u"Many words."_s), 1);
+    document.documentTitle = u"notes.md"_s;
+    const ChatKey chat = scene.engine.addChat(
+        u"chat"_s, QDateTime::currentDateTime(),
+        {document, withId(answerMessage(u"Noted."_s), 2),
+         withId(userMessage(u"What does it say?"_s), 5), withId(answerMessage(u"Words."_s), 6)});
+    scene.state.openChat(chat);
+    scene.engine.playAll();
+    scene.engine.tell(runtime::VersionsChanged{{{{5}, {{3}, {5}}}}});
+    Scene::settle();
+  }
+  void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QTest::keyClick(edit(), key, modifiers);
+    Scene::settle();
+  }
+  void play() {
+    scene.engine.playAll();
+    Scene::settle();
+  }
+  QPlainTextEdit* edit() { return scene.window->composer()->edit(); }
+  ConversationModel& rows() { return *scene.state.conversation(); }
+  QStringList texts() {
+    QStringList all;
+    for (int row = 0; row < rows().rowCount(); ++row) all.append(rows().message(row).text);
+    return all;
+  }
+  // A click on what stands there in a row: found by trying, as a person looks for it.
+  bool click(int row, MessageHit::Kind wanted) {
+    ConversationView* view = scene.window->conversation();
+    const QRect place = view->visualRect(rows().index(row));
+    MessageLayout& layout = view->layouts().layout(rows().index(row));
+    for (int y = 2; y < place.height(); y += 4)
+      for (int x = 2; x < place.width(); x += 4)
+        if (layout.hit(QPointF(x, y)).kind == wanted) {
+          QTest::mouseClick(view->viewport(), Qt::LeftButton, Qt::NoModifier,
+                            place.topLeft() + QPoint(x, y));
+          Scene::settle();
+          return true;
+        }
+    return false;
+  }
+  Scene scene;
+};
+
+TEST_F(VersionsTest, only_what_the_user_wrote_and_what_answers_it_can_be_replaced) {
+  EXPECT_FALSE(rows().message(0).canReplace);
+  EXPECT_FALSE(rows().message(1).canReplace);
+  EXPECT_TRUE(rows().message(2).canReplace);
+  EXPECT_TRUE(rows().message(3).canReplace);
+  EXPECT_FALSE(click(0, MessageHit::Replace));
+  EXPECT_FALSE(click(1, MessageHit::Replace));
+}
+
+TEST_F(VersionsTest, an_edit_begins_with_the_text_and_sends_it_in_its_place) {
+  QTest::keyClicks(edit(), u"draft"_s);
+  press(Qt::Key_E, Qt::ControlModifier);
+  EXPECT_EQ(edit()->toPlainText(), u"What does it say?"_s);
+  EXPECT_TRUE(scene.window->editingChip()->isVisible());
+  QTest::keyClicks(edit(), u" Please."_s);
+  press(Qt::Key_Return);
+  EXPECT_EQ(scene.engine.replaceAsked(), u"instead 5: What does it say? Please."_s);
+  EXPECT_EQ(scene.state.phase(), Phase::Reading);
+  EXPECT_FALSE(scene.window->editingChip()->isVisible());
+  EXPECT_EQ(edit()->toPlainText(), u"draft"_s) << "what had been written comes back";
+  scene.engine.script.versions = {{{{10}, {{3}, {5}, {10}}}}};
+  play();
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+  EXPECT_EQ(texts(), (QStringList{u"Many words."_s, u"Noted."_s, u"What does it say? Please."_s,
+                                  u"Otherwise."_s}));
+  EXPECT_EQ(rows().message(2).versions, (QList<qint64>{3, 5, 10}));
+  EXPECT_TRUE(rows().message(3).canReplace);
+}
+
+TEST_F(VersionsTest, an_edit_can_be_left) {
+  QTest::keyClicks(edit(), u"draft"_s);
+  press(Qt::Key_E, Qt::ControlModifier);
+  press(Qt::Key_Escape);
+  EXPECT_EQ(edit()->toPlainText(), u"draft"_s);
+  EXPECT_FALSE(scene.window->editingChip()->isVisible());
+  press(Qt::Key_Return);
+  play();
+  EXPECT_EQ(texts().size(), 6) << "sent as a new message";
+  EXPECT_EQ(scene.engine.replaceAsked(), u""_s);
+}
+
+TEST_F(VersionsTest, an_edit_ends_when_another_chat_is_opened) {
+  press(Qt::Key_E, Qt::ControlModifier);
+  ASSERT_TRUE(scene.window->composer()->isEditing());
+  scene.state.newChat();
+  play();
+  EXPECT_FALSE(scene.window->composer()->isEditing());
+  EXPECT_EQ(edit()->toPlainText(), u""_s);
+}
+
+TEST_F(VersionsTest, an_edit_that_is_refused_gives_the_text_back) {
+  scene.engine.script.errors.append(
+      {ChatTask::send, {ErrorKind::invalid, "SOME_CODE", "What happened."}});
+  press(Qt::Key_E, Qt::ControlModifier);
+  press(Qt::Key_Return);
+  play();
+  EXPECT_EQ(edit()->toPlainText(), u"What does it say?"_s);
+  EXPECT_EQ(texts().size(), 4);
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+}
+
+TEST_F(VersionsTest, an_answer_is_given_again_by_key_and_by_click) {
+  scene.engine.script.replacedBehind = {5};
+  scene.engine.script.versions = {{{{5}, {{3}, {5}}}, {{10}, {{6}, {10}}}}};
+  press(Qt::Key_R, Qt::ControlModifier);
+  EXPECT_EQ(scene.engine.replaceAsked(), u"again 6"_s);
+  play();
+  EXPECT_EQ(texts().last(), u"Otherwise."_s);
+  EXPECT_EQ(rows().message(3).versions, (QList<qint64>{6, 10}));
+  ASSERT_TRUE(click(3, MessageHit::Replace));
+  EXPECT_EQ(scene.engine.replaceAsked(), u"again 10"_s);
+}
+
+TEST_F(VersionsTest, versions_are_switched_by_key_and_by_click) {
+  scene.engine.script.switched = {
+      {2}, {runtime::StoredMessage{.id = {3}, .text = "Before?"},
+            runtime::StoredMessage{.id = {4}, .role = runtime::Role::assistant, .text = "Before."}}};
+  scene.engine.script.versions = {{{{3}, {{3}, {5}}}}};
+  press(Qt::Key_Right, Qt::AltModifier);
+  EXPECT_EQ(scene.engine.replaceAsked(), u""_s) << "it is the newest";
+  EXPECT_FALSE(click(2, MessageHit::Newer));
+  press(Qt::Key_Left, Qt::AltModifier);
+  EXPECT_EQ(scene.engine.replaceAsked(), u"switch 3"_s);
+  play();
+  EXPECT_EQ(texts(), (QStringList{u"Many words."_s, u"Noted."_s, u"Before?"_s, u"Before."_s}));
+  ASSERT_TRUE(click(2, MessageHit::Newer));
+  EXPECT_EQ(scene.engine.replaceAsked(), u"switch 5"_s);
+}
+
+TEST_F(VersionsTest, screen_readers_say_which_version_it_is) {
+  EXPECT_EQ(rows().data(rows().index(2), Qt::AccessibleTextRole).toString(),
+            u"You: What does it say? Version 2 of 2."_s);
+  EXPECT_EQ(rows().data(rows().index(3), Qt::AccessibleTextRole).toString(), u"Answer: Words."_s);
+}
+
+TEST_F(VersionsTest, nothing_is_replaced_while_an_answer_is_made) {
+  scene.state.send(u"More?"_s);
+  scene.engine.play(3);
+  press(Qt::Key_R, Qt::ControlModifier);
+  press(Qt::Key_E, Qt::ControlModifier);
+  press(Qt::Key_Left, Qt::AltModifier);
+  EXPECT_EQ(scene.engine.replaceAsked(), u""_s);
+  EXPECT_FALSE(scene.window->composer()->isEditing());
+}
+
+}  // namespace
+}  // namespace satchel::ui

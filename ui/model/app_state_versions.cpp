@@ -1,0 +1,35 @@
+// What is said otherwise: a message that is edited, an answer given again, and going back.
+#include "ui/model/app_state.h"
+#include "ui/model/engine_values.h"
+
+namespace satchel::ui {
+
+void AppState::sendInstead(qint64 message, const QString& text) {
+  if (m_phase != Phase::Ready || text.trimmed().isEmpty()) return;
+  beginAsking(text);
+  m_engine->sendInstead(message, text);
+}
+
+void AppState::answerAgain(int row) {
+  if (!canReplace(row)) return;
+  const Message& answer = m_conversation.message(row);
+  if (answer.role == runtime::Role::user) return;
+  beginAsking({});
+  m_engine->answerAgain(answer.id);
+}
+
+void AppState::switchVersion(int row, int step) {
+  if (m_phase != Phase::Ready || row < 0) return;
+  const qint64 version = m_conversation.version(row, step);
+  if (version == 0) return;
+  dismissResume();
+  m_engine->switchTo(version);
+}
+
+void AppState::onReplaced(const runtime::MessagesReplaced& replaced) {
+  m_conversation.replaceBehind(replaced.last.value, shownOf(replaced.messages));
+  dropQuestion();
+  setNamed({});
+}
+
+}  // namespace satchel::ui

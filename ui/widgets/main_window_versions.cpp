@@ -1,0 +1,61 @@
+// What is said otherwise: editing, answering again, and the way through the versions.
+#include <QShortcut>
+
+#include "ui/widgets/banner.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/main_window.h"
+
+namespace satchel::ui {
+namespace {
+
+bool isUsers(const Message& message) {
+  return message.role == runtime::Role::user;
+}
+
+}  // namespace
+
+void MainWindow::connectVersions() {
+  connect(m_conversation, &ConversationView::replaceAsked, this, &MainWindow::replace);
+  connect(m_conversation, &ConversationView::versionAsked, m_state, &AppState::switchVersion);
+  connect(m_composer, &Composer::sentInstead, m_state, &AppState::sendInstead);
+  connect(m_composer, &Composer::editingChanged, this, [this] {
+    m_composer->isEditing()
+        ? m_editing->showNotice(tr("You are editing an earlier message. What followed it stays "
+                                   "as another version."))
+        : m_editing->hide();
+  });
+  connect(m_editing, &Banner::closed, m_composer, &Composer::endEdit);
+  // A message that is gone cannot be edited.
+  connect(m_state->conversation(), &QAbstractItemModel::modelReset, m_composer, &Composer::endEdit);
+  connect(m_state->conversation(), &QAbstractItemModel::rowsRemoved, m_composer,
+          &Composer::endEdit);
+  const auto add = [this](const QKeySequence& keys, auto&& act) {
+    connect(new QShortcut(keys, this), &QShortcut::activated, this, act);
+  };
+  const auto last = [this](bool isOfUser) {
+    return m_state->conversation()->lastRow([isOfUser](const Message& message) {
+      return message.canReplace && isUsers(message) == isOfUser;
+    });
+  };
+  add(QKeySequence(Qt::CTRL | Qt::Key_E), [this, last] { replace(last(true)); });
+  add(QKeySequence(Qt::CTRL | Qt::Key_R), [this, last] { replace(last(false)); });
+  for (const int step : {-1, 1})
+    add(QKeySequence(Qt::ALT | (step < 0 ? Qt::Key_Left : Qt::Key_Right)), [this, step] {
+      const ConversationModel* conversation = m_state->conversation();
+      const int row =
+          conversation->lastRow([](const Message& message) { return !message.versions.isEmpty(); });
+      m_state->switchVersion(row, step);
+    });
+}
+
+void MainWindow::replace(int row) {
+  if (!m_state->canReplace(row)) return;
+  const Message& message = m_state->conversation()->message(row);
+  if (isUsers(message))
+    m_composer->beginEdit(message.id, message.text);
+  else
+    m_state->answerAgain(row);
+}
+
+}  // namespace satchel::ui
