@@ -147,9 +147,13 @@ TEST_F(VersionsTest, an_answer_is_given_again_by_key_and_by_click) {
 }
 
 TEST_F(VersionsTest, versions_are_switched_by_key_and_by_click) {
-  scene.engine.script.switched = {
-      {2}, {runtime::StoredMessage{.id = {3}, .text = "Before?"},
-            runtime::StoredMessage{.id = {4}, .role = runtime::Role::assistant, .text = "Before."}}};
+  runtime::StoredMessage before, answer;
+  before.id = {3};
+  before.text = "Before?";
+  answer.id = {4};
+  answer.role = runtime::Role::assistant;
+  answer.text = "Before.";
+  scene.engine.script.switched = {{2}, {before, answer}};
   scene.engine.script.versions = {{{{3}, {{3}, {5}}}}};
   press(Qt::Key_Right, Qt::AltModifier);
   EXPECT_EQ(scene.engine.replaceAsked(), u""_s) << "it is the newest";
