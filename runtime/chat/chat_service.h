@@ -141,7 +141,8 @@ class ChatService {
   //   errors  invalid, PARAM: the message is none of the user's words, or the chat is not saved
   Result<GenerateReport> send_instead(ChatHandle chat, MessageId message, std::string_view text,
                                       const Sampling& sampling, const ChatCall& call = {});
-  // Another answer in place of one. Where none is begun, the chat is as it was.
+  // Another answer in place of one: drawn, also where `sampling` is greedy, and with a seed of its
+  // own, or it would be the same again. Where none is begun, the chat is as it was.
   //   errors  invalid, PARAM: the message is no answer to a message
   Result<GenerateReport> answer_again(ChatHandle chat, MessageId answer, const Sampling& sampling,
                                       const ChatCall& call = {});

@@ -8,7 +8,22 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr double kCacheEveryMs = 500;  // while an answer streams; chosen, not measured
+constexpr double kCacheEveryMs = 500;     // while an answer streams; chosen, not measured
+constexpr double kAgainTemperature = .7;  // of another answer, where it would be 0; likewise
+
+// n_before: answers that are there.
+Sampling sampling_again(Sampling sampling, std::size_t n_before) {
+  if (sampling.temperature == 0) sampling.temperature = kAgainTemperature;
+  sampling.seed += n_before;
+  return sampling;
+}
+
+std::size_t n_versions(const Session& session, MessageId message) {
+  const Result<std::vector<MessageVersions>> all = session.versions();
+  if (!all.ok()) return 1;
+  const auto found = std::ranges::find(*all, message, &MessageVersions::message);
+  return found == all->end() ? 1 : found->versions.size();
+}
 
 // Of reading, the runtime counts token-layers; people count tokens.
 Progress in_tokens(Progress progress, std::size_t n_layers) {
@@ -117,21 +132,22 @@ Result<GenerateReport> ChatService::send_instead(ChatHandle handle, MessageId me
 
 Result<GenerateReport> ChatService::answer_again(ChatHandle handle, MessageId answer,
                                                  const Sampling& sampling, const ChatCall& call) {
-  return run<GenerateReport>(ChatTask::send, handle, call,
-                             [&](Running& running) -> Result<GenerateReport> {
-                               SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-                               if (chat->session() == nullptr) return no_messages();
-                               const MessageId end = chat->session()->messages().back().id;
-                               SATCHEL_TRY(cut_before(*chat, answer, /*is_users=*/false, running));
-                               const MessageId question = chat->session()->messages().back().id;
-                               chat->unanswered = question;
-                               Result<GenerateReport> report = reply(*chat, sampling, running);
-                               if (chat->session()->messages().back().id == question)
-                                 check(running, ChatTask::edit, switch_now(*chat, end, running));
-                               else
-                                 tell_versions(*chat, running);
-                               return report;
-                             });
+  return run<GenerateReport>(
+      ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        if (chat->session() == nullptr) return no_messages();
+        const MessageId end = chat->session()->messages().back().id;
+        const Sampling other = sampling_again(sampling, n_versions(*chat->session(), answer));
+        SATCHEL_TRY(cut_before(*chat, answer, /*is_users=*/false, running));
+        const MessageId question = chat->session()->messages().back().id;
+        chat->unanswered = question;
+        Result<GenerateReport> report = reply(*chat, other, running);
+        if (chat->session()->messages().back().id == question)
+          check(running, ChatTask::edit, switch_now(*chat, end, running));
+        else
+          tell_versions(*chat, running);
+        return report;
+      });
 }
 
 Result<std::vector<MessageId>> ChatService::append(ChatHandle handle,

@@ -47,7 +47,7 @@ bool document_waits(const kvcache::Cache& cache) {
 }  // namespace
 
 SegmentKind segment_kind(const SessionMessage& message) {
-  if (message.role == Role::system) return SegmentKind::pinned;
+  if (message.role == Role::system || message.is_pinned) return SegmentKind::pinned;
   if (message.role == Role::assistant) return SegmentKind::answer;
   return message.kind == MessageKind::document ? SegmentKind::document : SegmentKind::message;
 }
@@ -197,6 +197,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
                                         progress ? part : progress);
     if (!report.ok()) return explain(std::move(report).error());
     add(all, *report);
+    if (message.is_forgotten) mark_again(message);
     if (message.role != Role::assistant) continue;
     // Its turn ends with the one that asks about it.
     const bool notes_document = i > 0 && messages[i - 1].kind == MessageKind::document;
@@ -206,6 +207,21 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
     all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
   }
   return all;
+}
+
+void ChatPrefill::mark_again(const SessionMessage& message) {
+  const std::size_t end = std::min(message.end, parts_.cache.n_tokens());
+  if (message.begin >= end || !(message.is_pinned || message.is_forgotten)) return;
+  const std::size_t n = end - message.begin;
+  Result<void> done;
+  if (message.is_forgotten) {
+    parts_.meter.drop_rows();
+    done = parts_.cache->edit().forget(message.begin, n);
+  } else {
+    done = parts_.cache->edit().pin(message.begin, n);
+  }
+  if (!done.ok())
+    parts_.engine.record(LogLevel::warning, "not marked again code=" + done.error().code);
 }
 
 Result<void> ChatPrefill::show_near(std::size_t n_tokens, const std::stop_token& stop) {

@@ -65,6 +65,9 @@ class ChatPrefill {
   Result<kvcache::CompactionReport> end_turn();
 
   Past& past() const { return past_; }
+  // What the cache holds of a message becomes pinned or forgotten, as it is marked: it has been read
+  // again, or comes from before it was.
+  void mark_again(const SessionMessage& message);
   // Room in the context for a message of so many tokens, and no episode in reach.
   Result<void> show_near(std::size_t n_tokens, const std::stop_token& stop);
   // During an answer that the context has no room for: older turns leave attention's reach.

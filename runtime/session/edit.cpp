@@ -18,6 +18,12 @@ Result<IndexRange> read_part(Session::State& s, MessageId id) {
   return IndexRange{.begin = std::min(message.begin, end), .end = end};
 }
 
+Result<void> mark(Session::State& s, MessageId id, Marks::Mark mark) {
+  Marks marks = s.transcript.marks();
+  marks.set(id, mark);
+  return s.transcript.set_marks(std::move(marks));
+}
+
 // The cache keeps what it has seen of the text up to token `end`, and goes back to where it can;
 // what follows is read again.
 void cut_cache(Session::State& s, std::size_t end) {
@@ -81,6 +87,7 @@ Result<void> Session::switch_to(MessageId version) {
   if (s.cache.n_saved(tokens()) <= s.cache.n_tokens()) return {};
   s.cache->clear();
   const kvcache::RestoreReport restored = s.cache.restore(tokens());
+  for (const SessionMessage& message : messages()) s.prefill.mark_again(message);
   s.engine.record(LogLevel::info, "switched reused=" + std::to_string(restored.n_tokens) +
                                       " of=" + std::to_string(tokens().size()));
   return {};
@@ -100,6 +107,9 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   state->meter.copy(s.meter);
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored, s.transcript.stored());
   SATCHEL_TRY(state->transcript.restore(stored));
+  if (!s.transcript.marks().empty())
+    SATCHEL_TRY(state->transcript.set_marks(s.transcript.marks().copied(
+        ids_of(s.transcript.messages()), ids_of(state->transcript.messages()))));
   if (s.cache.has_store())
     s.past.copy_resting({s.cache.store(), s.cache.key()},
                         {state->cache.store(), state->cache.key()});
@@ -109,14 +119,16 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
 Result<void> Session::pin(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
   SATCHEL_TRY(state_->prefill.bring_back(part, {}));
-  return state_->cache->edit().pin(part.begin, part.end - part.begin);
+  SATCHEL_TRY(state_->cache->edit().pin(part.begin, part.end - part.begin));
+  return mark(*state_, id, Marks::Mark::pinned);
 }
 
 Result<void> Session::forget(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
   state_->meter.drop_rows();
   SATCHEL_TRY(state_->prefill.bring_back(part, {}));
-  return state_->cache->edit().forget(part.begin, part.end - part.begin);
+  SATCHEL_TRY(state_->cache->edit().forget(part.begin, part.end - part.begin));
+  return mark(*state_, id, Marks::Mark::forgotten);
 }
 
 }  // namespace satchel::runtime

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/contract/journal.h"
 #include "runtime/tokenizer/marked_text.h"
@@ -19,6 +21,7 @@ struct SessionMessage {
   std::string title;               // of a document
   std::string text = {};           // without a journal; else it has the words
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
+  bool is_pinned = false, is_forgotten = false;  // Marks
 };
 
 // A message that is to be added: the user's, or an answer given elsewhere.
@@ -27,6 +30,12 @@ struct MessageText {
   std::string_view text;
   const TextMarks* marks = nullptr;  // nullptr: people or models said all of it
 };
+
+inline std::vector<MessageId> ids_of(std::span<const SessionMessage> messages) {
+  std::vector<MessageId> ids;
+  for (const SessionMessage& message : messages) ids.push_back(message.id);
+  return ids;
+}
 
 // What a chat does at the end of the model's context.
 enum class BeyondContext : std::uint8_t {

@@ -121,6 +121,13 @@ Result<void> check_new(Session::State& state) {
   return state.prefill.need_cache();
 }
 
+// In a copy, whose ids mean nothing, a message is known by its number.
+std::vector<MessageId> places(std::size_t n) {
+  std::vector<MessageId> places;
+  for (std::size_t i = 1; i <= n; ++i) places.push_back({static_cast<std::int64_t>(i)});
+  return places;
+}
+
 bool goes_on(const std::optional<std::string>& note) {
   return note && *note == beyond_name(BeyondContext::episodes);
 }
@@ -162,6 +169,11 @@ Result<ChatCopy> Session::copy_to(kvcache::RecordStore& records) {
   ChatCopy copy;
   SATCHEL_TRY_ASSIGN(copy.messages, state.transcript.stored());
   copy.notes[std::string(kMeterNote)] = state.meter.text();
+  if (!state.transcript.marks().empty()) {
+    const std::vector<MessageId> ids = ids_of(messages());
+    copy.notes[std::string(kMarksNote)] =
+        state.transcript.marks().copied(ids, places(ids.size())).text();
+  }
   if (const auto chosen = state.past.chosen())
     copy.notes[std::string(kBeyondNote)] = beyond_name(*chosen);
   const kvcache::CacheKey key = copy_key();
@@ -183,6 +195,10 @@ Result<ResumeReport> Session::resume_copy(const ChatCopy& copy, kvcache::RecordS
   };
   if (const auto measured = note(kMeterNote)) (void)state.meter.restore(*measured);
   if (goes_on(note(kBeyondNote))) SATCHEL_TRY(set_beyond(BeyondContext::episodes));
+  if (const auto marks = note(kMarksNote)) {
+    const std::vector<MessageId> ids = ids_of(messages());
+    SATCHEL_TRY(state.transcript.set_marks(Marks::of(*marks).copied(places(ids.size()), ids)));
+  }
   const Restore restore = [&] {
     const kvcache::CacheKey key = copy_key();
     kvcache::RestoreReport restored = state.cache.restore_copy({records, key}, tokens());

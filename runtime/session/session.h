@@ -266,10 +266,10 @@ class Session {
   Result<void> switch_to(MessageId version);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
   Result<std::unique_ptr<Session>> fork(ChatId chat);
-  // The message is never compressed from now on. Only the cache knows: it is forgotten when the
-  // chat is read again.
+  // The message is never compressed from now on, also where the chat is read again (Marks).
   Result<void> pin(MessageId message);
-  // The model forgets the message, the journal keeps it. As pin().
+  // The model forgets the message, the journal keeps it. As pin(); read again, it is forgotten
+  // before what follows it is read.
   Result<void> forget(MessageId message);
   // Under another recipe: everything is read again.
   Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,

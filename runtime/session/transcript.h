@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/contract/journal.h"
+#include "runtime/session/marks.h"
 #include "runtime/session/message.h"
 #include "runtime/tokenizer/answer_reader.h"
 #include "runtime/tokenizer/chat_template.h"
@@ -100,7 +101,7 @@ class Transcript {
   // From the journal, into an empty transcript (transcript_load.cpp). An answer that still streams
   // there was cut off by the end of its process: it is committed as interrupted. The text of a
   // message of another tokenizer is made into ids anew. A damaged message leaves only what the
-  // template needs in its place.
+  // template needs in its place. With the marks.
   struct Loaded {
     std::size_t n_anew = 0, n_damaged = 0;
   };
@@ -111,6 +112,9 @@ class Transcript {
 
   std::span<const TokenId> tokens() const { return tokens_; }
   std::span<const SessionMessage> messages() const { return messages_; }
+  // Of all messages, kept in the journal's note; pin and forget are made in the cache by others.
+  const Marks& marks() const { return marks_; }
+  Result<void> set_marks(Marks marks);
   bool empty() const { return messages_.empty(); }
   // Tokens that a message and its answer may have.
   std::size_t n_context_left(BeyondContext beyond = BeyondContext::ends) const;
@@ -149,6 +153,7 @@ class Transcript {
   TranscriptOptions options_;
   std::vector<TokenId> tokens_;
   std::vector<SessionMessage> messages_;
+  Marks marks_;
   std::optional<MessageId> answer_;  // streams
   std::string owed_text_;
   std::vector<TokenId> owed_tokens_;

@@ -86,7 +86,18 @@ Result<Transcript::Loaded> Transcript::load() {
             .title = message.title},
            tokens);
   }
+  SATCHEL_TRY_ASSIGN(const auto marks, options_.journal->note(options_.chat, kMarksNote));
+  marks_ = Marks::of(marks.value_or(""));
+  marks_.show_in(messages_);
   return loaded;
+}
+
+Result<void> Transcript::set_marks(Marks marks) {
+  if (options_.journal != nullptr)
+    SATCHEL_TRY(options_.journal->set_note(options_.chat, kMarksNote, marks.text()));
+  marks_ = std::move(marks);
+  marks_.show_in(messages_);
+  return {};
 }
 
 Result<Transcript::Loaded> Transcript::load_again() {
@@ -95,6 +106,7 @@ Result<Transcript::Loaded> Transcript::load_again() {
   SATCHEL_TRY_ASSIGN(const Loaded loaded, other.load());
   tokens_ = std::move(other.tokens_);
   messages_ = std::move(other.messages_);
+  marks_ = std::move(other.marks_);
   return loaded;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/chat/chat_service.h"
 #include "runtime/limits/presets.h"
@@ -101,6 +102,17 @@ TEST_F(ChatVersionsTest, an_answer_is_given_again_and_both_are_kept) {
   EXPECT_THAT(last<VersionsChanged>()->messages[0].versions, ElementsAre(before[3], after[3]));
   ASSERT_TRUE(service_->switch_to(chat, before[3]).ok());
   EXPECT_EQ(ids(chat), before);
+}
+
+TEST_F(ChatVersionsTest, an_answer_given_again_is_another_one_each_time) {
+  const ChatHandle chat = chat_with_question();
+  // What the model is not sure of: small talk.
+  ASSERT_TRUE(service_->truncate(chat, ids(chat)[1]).ok());
+  std::set<std::string> said = {
+      value_of(chats_->library.messages(service_->chat(chat)->id())).back().text};
+  for (int i = 0; i < 4; ++i)
+    said.insert(value_of(service_->answer_again(chat, ids(chat).back(), greedy(32))).text);
+  EXPECT_GE(said.size(), 3u) << "greedy they were all the same";
 }
 
 TEST_F(ChatVersionsTest, versions_are_told_when_the_chat_is_opened_again) {

@@ -485,10 +485,10 @@ int32_t satchel_versions(satchel_session *session, int64_t message, int64_t *ids
 /* Goes on with this version in the place of another, up to where the chat ended last that had it.
  * Nothing of it is prefilled again that was saved. The session must have a store: INVALID, PARAM */
 int32_t satchel_switch_to(satchel_session *session, int64_t version, satchel_error **err);
-/* Never compressed from now on, until the chat is recomputed (another recipe, a lost cache). It
- * must have been prefilled, as for satchel_forget. */
+/* Never compressed from now on, also where the chat is recomputed. It must have been prefilled, as
+ * for satchel_forget. */
 int32_t satchel_pin(satchel_session *session, int64_t message, satchel_error **err);
-/* The model forgets it, until the chat is recomputed; the store keeps its words. */
+/* The model forgets it, also where the chat is recomputed; the store keeps its words. */
 int32_t satchel_forget(satchel_session *session, int64_t message, satchel_error **err);
 
 /* --- memory and accuracy */
