@@ -32,14 +32,16 @@ Result<void> Session::truncate(MessageId last) {
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   s.transcript.truncate(end);
   s.meter.drop_rows();
-  end = std::min(end, s.cache.n_tokens());
-  end = s.cache->edit().truncation_point(end);  // what follows is read again
+  s.cache.rereads().cut(end);
+  const std::size_t n_read = std::min(end, s.cache.n_tokens());
+  end = s.cache.cut_point(n_read);
   s.past.forget_from(end);
   if (end > 0) {
     const Result<void> cut = s.cache->edit().truncate(end);
     if (cut.ok()) return {};
     // The text is cut already. A cache that holds more of it would answer from what is gone.
     s.past.forget_from(0);
+    s.cache.rereads().lost({.begin = 0, .end = n_read}, kvcache::RereadReason::cut_failed);
     s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
   }
   s.cache->clear();
@@ -58,6 +60,7 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   options.beyond = s.past.chosen();
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
   state->meter.copy(s.meter);
+  state->cache.rereads() = s.cache.rereads().copy();
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored, s.transcript.stored());
   SATCHEL_TRY(state->transcript.restore(stored));
   if (s.cache.has_store())
