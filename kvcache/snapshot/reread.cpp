@@ -59,6 +59,7 @@ const char* reread_text(RereadReason reason) {
 std::string reread_text(RereadReason reason, std::string_view detail) {
   std::string text = reread_text(reason);
   if (text.empty() || detail.empty()) return text;
+  if (detail.ends_with('.')) detail.remove_suffix(1);
   text.pop_back();
   return text.append(" (").append(detail).append(").");
 }

@@ -1,5 +1,5 @@
-// Why text that the model has read goes through it again: the one list of reasons, for reports, JSON,
-// logs and people.
+// Why text that the model has read goes through it again: the one list of reasons, for reports,
+// JSON, logs and people.
 #pragma once
 
 #include <cstddef>

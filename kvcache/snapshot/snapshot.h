@@ -39,7 +39,7 @@ struct SaveReport {
 };
 
 struct RestoreReport {
-  // none: restored whole. With n_tokens > 0 of a prefix: the text was edited, or a record is damaged.
+  // none: restored whole. With n_tokens > 0 not whole: the text was edited, or a record is damaged.
   RereadReason reason = RereadReason::nothing_saved;
   std::size_t n_tokens = 0;  // of the text that the cache now holds
   std::size_t bytes_read = 0;

@@ -55,7 +55,7 @@ TEST(Rereads, every_reason_has_a_word_and_a_sentence_of_its_own) {
   }
   std::ranges::sort(said);
   EXPECT_EQ(std::ranges::adjacent_find(said), said.end());
-  EXPECT_EQ(kvcache::reread_text(RereadReason::damaged, "record 3"),
+  EXPECT_EQ(kvcache::reread_text(RereadReason::damaged, "record 3."),
             "The saved cache is damaged (record 3).");
   EXPECT_EQ(kvcache::reread_text(RereadReason::none, "x"), "");
   EXPECT_EQ(kvcache::describe({{RereadReason::nothing_saved, 1204}, {RereadReason::gathered, 1}}),

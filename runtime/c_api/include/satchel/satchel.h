@@ -281,11 +281,12 @@ typedef struct satchel_session_options {
   uint32_t reserved;
 } satchel_session_options;
 
-/* Why tokens that had been prefilled were prefilled again, for people. NULL: no such reason.
- *   reason  "nothing_saved", "not_saved", "other_model", "other_recipe", "other_tokens",
- *           "other_format", "over_limit", "damaged": the saved cache; "memory_lost", "checkpoint",
- *           "window", "cut_failed", "lowered", "episode_lost", "gathered": the cache in memory. Later
- *           libraries may have more. Reports name that of most tokens, or NULL */
+/* Why tokens were prefilled again, a sentence for people. NULL: no such reason.
+ *   reason  of a saved cache "nothing_saved", "not_saved", "other_model", "other_recipe",
+ *           "other_tokens", "other_format", "over_limit", "damaged"; of one in memory
+ *           "memory_lost", "checkpoint", "window", "cut_failed", "lowered", "episode_lost",
+ *           "gathered"; later libraries may have more (docs/reliability.md). A report names the
+ *           one of most tokens, or NULL */
 const char *satchel_reason_text(const char *reason);
 
 /* What became of the saved cache. */
