@@ -181,6 +181,8 @@ Result<void> ChatLoop::pack() {
                      conversation_->service().idle(conversation_->chat(), conversation_->call()));
   console_.end_progress();
   has_packing_failed_ = false;
+  keep(packed.reread);
+  if (!packed.reread.empty()) console_.note(kvcache::describe(packed.reread));
   console_.reply(app::describe(conversation_->session().stats()) +
                  (packed.finished ? "." : "; stopped. The rest is compressed later."));
   if (packed.fidelity.n_tokens > 0)

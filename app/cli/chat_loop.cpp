@@ -52,7 +52,8 @@ std::string describe(const runtime::ReadReport& read) {
     text += "; after compression the next token is the same " +
             format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
             std::to_string(read.fidelity.n_tokens) + " tokens)";
-  return text + ".";
+  const std::string again = kvcache::describe(read.reread);
+  return text + "." + (again.empty() ? "" : " ") + again;
 }
 
 ChatLoop::ChatLoop(const ChatOptions& options, Console& console)
@@ -101,7 +102,12 @@ void ChatLoop::see(const runtime::ChatEvent& event) {
   const bool streams = !console_.json();
   std::visit(
       runtime::Overloaded{
-          [&](const runtime::ResumeReport& report) { console_.note(app::describe(report)); },
+          [&](const runtime::ResumeReport& report) {
+            console_.note(app::describe(report));
+            keep(report.reread);
+          },
+          [&](const runtime::ReadReport& report) { keep(report.reread); },
+          [&](const runtime::MemoryChanged& changed) { keep(changed.change.reread); },
           [&](const runtime::StoredMessage& added) { see(added); },
           [&](const runtime::MessagesReplaced& replaced) {
             for (const runtime::StoredMessage& message : replaced.messages)
@@ -113,13 +119,18 @@ void ChatLoop::see(const runtime::ChatEvent& event) {
             console_.end_progress();
             if (streams) console_.data(delta.text);
           },
-          [&](const runtime::GenerateReport&) {
+          [&](const runtime::GenerateReport& report) {
+            keep(report.read.reread);
             thoughts_.end();
             console_.end_progress();
             if (streams) console_.data("\n");
           },
           [](const auto&) {}},
       event);
+}
+
+void ChatLoop::keep(const std::vector<kvcache::Reread>& reread) {
+  for (const kvcache::Reread& one : reread) kvcache::add(reread_, one);
 }
 
 void ChatLoop::see(const runtime::StoredMessage& message) {
@@ -282,6 +293,7 @@ void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
 void ChatLoop::tell(const runtime::GenerateReport& report) {
   if (!console_.json() && !report.thoughts.text.empty())
     console_.note(app::describe(report.thoughts, options_.shows_thoughts));
+  if (!report.read.reread.empty()) console_.note(kvcache::describe(report.read.reread));
   // A short question moves no figure worth a line.
   if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
     console_.note(describe(report.read));
@@ -310,6 +322,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},
                      {"read_tokens", report.read.n_tokens},
+                     {"reread", app::to_json(std::exchange(reread_, {}))},
                      {"read_ms", report.read.ms},
                      {"thought_ms", report.thoughts.ms},
                      {"generate_ms", report.ms},

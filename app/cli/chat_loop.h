@@ -59,6 +59,7 @@ class ChatLoop {
   // What the conversation's calls tell while they run.
   void see(const runtime::ChatEvent& event);
   void see(const runtime::StoredMessage& message);
+  void keep(const std::vector<kvcache::Reread>& reread);
 
   // Nothing where the conversation can go on after this error; else the error it ends with.
   Result<void> recover(const Error& error);
@@ -82,6 +83,7 @@ class ChatLoop {
   std::unique_ptr<Conversation> conversation_;
   std::vector<runtime::MessageId> documents_;  // added since the program began
   runtime::MessageId asked_;                   // the question asked last
+  std::vector<kvcache::Reread> reread_;        // since the last answer's document
   ThoughtLine thoughts_;                       // of the answer that comes
   bool interrupted_ = false, is_full_ = false;
   bool was_all_named_ = false;  // that there is /all

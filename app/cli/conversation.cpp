@@ -187,7 +187,7 @@ Result<void> Conversation::start_over() {
 
 std::string describe(const runtime::ResumeReport& report) {
   if (report.too_long) return report.message;
-  if (report.n_reread == 0 && report.outcome == kvcache::RestoreOutcome::restored) {
+  if (report.n_reread == 0 && report.reason == kvcache::RereadReason::none) {
     std::string text =
         "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
     if (report.reread_ms_estimate > 0)

@@ -43,6 +43,11 @@ std::string describe_reclaim(const runtime::MemoryChange& change) {
          all;
 }
 
+std::string reason_of(const runtime::MemoryChange& change) {
+  const std::string text = kvcache::reread_text(kvcache::main_reason(change.reread));
+  return text.empty() ? text : " " + text;
+}
+
 std::string cost_text(const runtime::Fidelity& cost) {
   if (cost.n_tokens == 0) return " The effect on accuracy is not measured.";
   return " Measured on the last " + with_thousands(cost.n_tokens) + " tokens: same next token " +
@@ -113,7 +118,7 @@ std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::Cache
 std::string describe_done(const runtime::MemoryChange& done) {
   if (done.n_reread == 0) return describe(done);
   return format_bytes(done.bytes_after) + " instead of " + format_bytes(done.bytes_before) + "; " +
-         with_thousands(done.n_reread) + " tokens were reread.";
+         with_thousands(done.n_reread) + " tokens were reread." + reason_of(done);
 }
 
 std::string describe(const runtime::MemoryChange& change) {
@@ -125,7 +130,7 @@ std::string describe(const runtime::MemoryChange& change) {
   if (change.n_reread > 0)
     return "About " + bytes + "; " + with_thousands(change.n_reread) + " tokens must be reread" +
            (change.reread_ms > 0 ? ", which takes about " + format_seconds(change.reread_ms) : "") +
-           "." + describe_reclaim(change);
+           "." + reason_of(change) + describe_reclaim(change);
   if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)
     return bytes + "; the chat stays as it is.";
   if (change.n_lowered + change.n_evicted == 0)

@@ -98,6 +98,13 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   return opened;
 }
 
+Json to_json(const std::vector<kvcache::Reread>& reread) {
+  Json out = Json::array();
+  for (const kvcache::Reread& one : reread)
+    out.push_back({{"reason", kvcache::reread_word(one.reason)}, {"tokens", one.n_tokens}});
+  return out;
+}
+
 Json to_json(const kvcache::CacheStats& stats) {
   return Json{{"tokens", stats.n_tokens},
               {"kv_bytes_fp16", stats.fp16_bytes},

@@ -35,6 +35,7 @@ Error no_chat_named(const std::string& name);
 
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);
+Json to_json(const std::vector<kvcache::Reread>& reread);
 // "412.0 kB of 2.9 MB in fp16 (14.0 %)"
 std::string describe(const kvcache::CacheStats& stats);
 

@@ -120,9 +120,9 @@ Result<void> Desk::put_away(KnownChat& chat, const std::stop_token& stop) {
   return {};
 }
 
-Result<std::size_t> Desk::open(KnownChat& chat, const std::stop_token& stop) {
+Result<runtime::ResumeReport> Desk::open(KnownChat& chat, const std::stop_token& stop) {
   chat.used = ++n_uses_;
-  if (chat.is_open()) return std::size_t{0};
+  if (chat.is_open()) return runtime::ResumeReport{};
   SATCHEL_TRY_ASSIGN(
       const runtime::OpenReport opened, with_room(&chat, [&] {
         auto report = service_.open(
@@ -135,8 +135,7 @@ Result<std::size_t> Desk::open(KnownChat& chat, const std::stop_token& stop) {
       }));
   chat.handle = opened.chat;
   learn_ids(chat);
-  const auto& resumed = *opened.resumed;
-  return resumed ? resumed->n_reread : 0;
+  return opened.resumed->value_or(runtime::ResumeReport{});
 }
 
 // The session's messages but the system text are those of `said`.

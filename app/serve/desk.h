@@ -48,6 +48,7 @@ struct Outcome {
   std::vector<ToolCall> calls = {};  // they are no part of the text
   std::string message;               // for people, where it ended early
   double read_ms = 0, answer_ms = 0;
+  std::vector<kvcache::Reread> reread;  // since the chat's last answer
   kvcache::CacheStats stats;
   runtime::Fidelity fidelity;
   runtime::SeenEpisodes episodes;
@@ -96,7 +97,7 @@ class Desk {
     std::size_t n_prompt_ = 0, n_unread_ = 0;
     std::size_t needed_bytes_ = 0;             // at the end of its answer
     bool is_new_ = false, is_branch_ = false;  // it was made for it
-    std::size_t n_read_again_ = 0;             // when the chat was opened for it
+    runtime::ResumeReport resumed_;            // when the chat was opened for it
   };
   Result<std::shared_ptr<Turn>> begin(ChatRequest request, const std::stop_token& stop);
   Result<Outcome> answer(Turn& turn, const Listener& listener, const std::stop_token& stop);
@@ -171,7 +172,7 @@ class Desk {
   Result<KnownChat*> begin_chat(Turn& turn, const kvcache::Recipe& recipe,
                                 const std::stop_token& stop);
   Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
-  Result<std::size_t> open(KnownChat& chat, const std::stop_token& stop);
+  Result<runtime::ResumeReport> open(KnownChat& chat, const std::stop_token& stop);
   Result<void> cut(KnownChat& chat, std::size_t n, const std::stop_token& stop);
   Result<void> fill(const Turn& turn, const std::stop_token& stop);
   // The request's messages, behind those that its chat has in common with it.

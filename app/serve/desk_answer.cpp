@@ -249,7 +249,7 @@ void Desk::take_back(KnownChat& chat) {
 }
 
 Result<Outcome> Desk::outcome_of(Turn& turn, const runtime::GenerateReport& report) {
-  const std::size_t n_read = report.read.n_tokens + turn.n_read_again_;
+  const std::size_t n_read = report.read.n_tokens + turn.resumed_.n_reread;
   Outcome outcome{.session = turn.session_,
                   .n_prompt = turn.n_prompt_,
                   .n_cached = turn.n_prompt_ - std::min(turn.n_prompt_, n_read),
@@ -263,9 +263,11 @@ Result<Outcome> Desk::outcome_of(Turn& turn, const runtime::GenerateReport& repo
                   .message = report.message,
                   .read_ms = report.read.ms,
                   .answer_ms = report.ms,
+                  .reread = report.read.reread,
                   .stats = {},
                   .fidelity = {},
                   .episodes = report.episodes};
+  for (const kvcache::Reread& one : turn.resumed_.reread) kvcache::add(outcome.reread, one);
   return look({}, [&]() -> Result<Outcome> {
     const runtime::Session& session = *service_.session(turn.chat_->handle);
     outcome.stats = session.stats();

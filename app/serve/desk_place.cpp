@@ -39,7 +39,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
     SATCHEL_TRY(put_away(chat, stop));
     return begin_chat(turn, recipe, stop);
   }
-  SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
+  SATCHEL_TRY_ASSIGN(turn.resumed_, open(chat, stop));
   const std::size_t n = n_common(chat.said, request.messages, *request.form);
   SATCHEL_TRY_ASSIGN(const bool goes_on, look(stop, [&]() -> Result<bool> {
                        const runtime::Session* session = service_.session(chat.handle);
@@ -54,7 +54,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const kvcache::Recipe& recipe,
 // The match, or a branch of it.
 Result<KnownChat*> Desk::choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop) {
   const ChatRequest& request = turn.request_;
-  SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(match, stop));
+  SATCHEL_TRY_ASSIGN(turn.resumed_, open(match, stop));
   const std::size_t n = n_common(match.said, request.messages, *request.form);
   if (n == match.said.size()) return &match;
   const auto branched = branch(match, stop);
@@ -132,7 +132,7 @@ Result<std::shared_ptr<Desk::Turn>> Desk::begin(ChatRequest request, const std::
                        wait_for([&] { return match_of(turn->request_, recipe); }, stop));
     turn->permit_.emplace(std::move(permit));
     turn->is_branch_ = turn->is_new_ = false;
-    turn->n_read_again_ = 0;
+    turn->resumed_ = {};
     const Result<void> placed = place(*turn, recipe, stop);
     if (placed.ok()) break;
     if (!lacks_memory(placed.error()) || n_answering_ == 0) return placed.error();

@@ -1,5 +1,7 @@
 #include "app/serve/form.h"
 
+#include "app/cli/workbench.h"
+
 namespace satchel::serve {
 
 const char* name_of(runtime::Finish finish) {
@@ -35,6 +37,7 @@ Json satchel_part(const Outcome& outcome, const ChatRequest& request) {
             {"finish", outcome.stop_text.empty() ? name_of(outcome.finish) : "stop_text"},
             {"truncated", outcome.is_cut()},
             {"read_tokens", outcome.n_prompt - outcome.n_cached},
+            {"reread", app::to_json(outcome.reread)},
             {"read_ms", outcome.read_ms},
             {"answer_ms", outcome.answer_ms},
             {"cache_bytes", outcome.stats.bytes},

@@ -49,13 +49,10 @@ Json summary(const KnownChat& chat, const runtime::Session* session) {
 }
 
 Json change_json(const runtime::MemoryChange& change) {
-  return {{"bytes_before", change.bytes_before},
-          {"bytes_after", change.bytes_after},
-          {"lowered_lane_tokens", change.n_lowered},
-          {"evicted_lane_tokens", change.n_evicted},
-          {"reread_tokens", change.n_reread},
-          {"fidelity", to_json(change.cost)},
-          {"fits", change.fits},
+  return {{"bytes_before", change.bytes_before},     {"bytes_after", change.bytes_after},
+          {"lowered_lane_tokens", change.n_lowered}, {"evicted_lane_tokens", change.n_evicted},
+          {"reread_tokens", change.n_reread},        {"reread", app::to_json(change.reread)},
+          {"fidelity", to_json(change.cost)},        {"fits", change.fits},
           {"least_bytes", change.limit_least}};
 }
 

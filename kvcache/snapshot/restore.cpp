@@ -3,25 +3,16 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "kernels/base/size_text.h"
 #include "kvcache/snapshot/fetched_records.h"
 #include "kvcache/snapshot/restorer.h"
 
 namespace satchel::kvcache {
 namespace {
 
-std::string tokens_text(std::size_t n) {
-  return "recomputing the chat's " + count_text(n) + " tokens.";
-}
-
-RestoreReport refused(RestoreOutcome outcome, std::string why, const SnapshotIdentity& identity) {
-  return {.outcome = outcome,
-          .message = std::move(why) + "; " + tokens_text(identity.tokens.size())};
-}
-
-RestoreReport damaged_report(const std::string& what, const SnapshotIdentity& identity) {
-  return refused(RestoreOutcome::damaged, "The saved cache is damaged (" + what + ")", identity);
+RestoreReport damaged_report(std::string what) {
+  return {.reason = RereadReason::damaged, .detail = std::move(what)};
 }
 
 std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
@@ -29,20 +20,15 @@ std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::
   return static_cast<std::size_t>(in_a - a.begin());
 }
 
-// What the manifest alone can tell; nothing: go on.
-std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& manifest,
-                                    const SnapshotIdentity& identity) {
-  const auto no = [&](RestoreOutcome outcome, std::string why) {
-    return refused(outcome, std::move(why), identity);
-  };
+// What the manifest alone can tell; none: go on.
+RereadReason refuse(const CacheState& cache, const Manifest& manifest,
+                    const SnapshotIdentity& identity) {
   if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.layout.shape))
-    return no(RestoreOutcome::other_model, "The cache was saved with another model");
-  if (manifest.recipe != identity.recipe)
-    return no(RestoreOutcome::other_recipe, "The cache was saved with another recipe");
+    return RereadReason::other_model;
+  if (manifest.recipe != identity.recipe) return RereadReason::other_recipe;
   if (manifest.layouts != layout_bytes(cache.layout, identity.numerics))
-    return no(RestoreOutcome::other_format,
-              "The cache was saved by another version of Satchel, or with another page layout");
-  return std::nullopt;
+    return RereadReason::other_format;
+  return RereadReason::none;
 }
 
 // One restore on its way, into an empty cache.
@@ -63,7 +49,6 @@ class Restore {
   Result<void> add(Restorer& restorer, const RecordEntry& entry, const Result<Record>& record,
                    std::size_t n_bytes);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
-  RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
   Cache& cache_;
   CacheState& lanes_;
@@ -97,26 +82,21 @@ Result<void> Restore::add(Restorer& restorer, const RecordEntry& entry,
 
 Result<RestoreReport> Restore::run(StoredSnapshot& stored) {
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, store_.newest_manifest(key_));
-  if (!saved)
-    return RestoreReport{
-        .outcome = RestoreOutcome::nothing_saved,
-        .message = "There is no saved cache; " + tokens_text(identity_.tokens.size())};
+  if (!saved) return RestoreReport{.reason = RereadReason::nothing_saved};
   Result<Manifest> manifest = decode_manifest(saved->bytes);
   if (!manifest.ok() && manifest.error().kind == ErrorKind::unsupported)
-    return refused(RestoreOutcome::other_format,
-                   "The cache was saved in " + manifest.error().message, identity_);
-  if (!manifest.ok()) return damaged_report(manifest.error().message, identity_);
+    return RestoreReport{.reason = RereadReason::other_format, .detail = manifest.error().message};
+  if (!manifest.ok()) return damaged_report(manifest.error().message);
   if (manifest->generation != saved->generation)
-    return damaged_report("its manifest is from another save", identity_);
-  if (std::optional<RestoreReport> no = refuse(lanes_, *manifest, identity_)) return *no;
+    return damaged_report("its manifest is from another save");
+  const RereadReason no = refuse(lanes_, *manifest, identity_);
+  if (no != RereadReason::none) return RestoreReport{.reason = no};
   bytes_read_ = saved->bytes.size();
   RestoreReport report;
   SATCHEL_TRY_ASSIGN(const bool is_earlier, run_earlier(*manifest, stored, report));
   if (!is_earlier) {
     n_common_ = common_prefix(manifest->tokens, identity_.tokens);
-    if (n_common_ == 0)
-      return refused(RestoreOutcome::other_tokens, "The chat has changed since it was saved",
-                     identity_);
+    if (n_common_ == 0) return RestoreReport{.reason = RereadReason::other_tokens};
     SATCHEL_TRY_ASSIGN(report, run(manifest.value(), stored));
   }
   stored.tokens = std::move(manifest->tokens);
@@ -139,7 +119,7 @@ Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored
   if (best == nullptr) return false;
   Result<Manifest> manifest = read_earlier(*best);
   if (!manifest.ok() && manifest.error().kind != ErrorKind::corrupt) return manifest.error();
-  if (!manifest.ok() || refuse(lanes_, *manifest, identity_)) return false;
+  if (!manifest.ok() || refuse(lanes_, *manifest, identity_) != RereadReason::none) return false;
   manifest->generation = newest.generation;
   manifest->next_record = newest.next_record;
   manifest->next_serial = std::max(manifest->next_serial, newest.next_serial);
@@ -174,22 +154,19 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   Restorer restorer(lanes_, manifest);
   const Result<void> prepared = restorer.prepare();
   if (!prepared.ok() && prepared.error().kind == ErrorKind::out_of_memory)
-    return refused(
-        RestoreOutcome::other_format,
-        "The saved cache does not fit into the memory limit: " + prepared.error().message,
-        identity_);
+    return RestoreReport{.reason = RereadReason::over_limit, .detail = prepared.error().message};
   if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
-    return damaged_report(prepared.error().message, identity_);
+    return damaged_report(prepared.error().message);
   SATCHEL_TRY(prepared);
   SATCHEL_TRY(add_records(restorer, manifest));
   const Result<void> checked = restorer.check_pages();
   if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
-    return damaged_report(checked.error().message, identity_);
+    return damaged_report(checked.error().message);
   SATCHEL_TRY(checked);
   const std::size_t n_whole = restorer.n_whole();
   if ((n_whole < manifest.n_tokens() || restorer.lacks_states()) && first_damage_.empty())
     first_damage_ = "its records lack data that its manifest lists";
-  if (n_whole == 0) return damaged_report(first_damage_, identity_);
+  if (n_whole == 0) return damaged_report(first_damage_);
   SATCHEL_TRY(restorer.make_live());
   const Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
   if (report.ok() && report->n_tokens > 0) {
@@ -209,30 +186,14 @@ Result<void> Restore::empty_again() {
 
 // What is there now has n_saved tokens, whole up to n_whole.
 Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
-  const bool is_edited = n_common_ < n_whole;
-  const std::size_t n_kept = cache_.edit().truncation_point(std::min(n_whole, n_common_));
-  if (n_kept == 0) {
-    if (!is_edited) return damaged_report(first_damage_, identity_);
-    return refused(RestoreOutcome::other_tokens, "The chat has changed since it was saved",
-                   identity_);
-  }
-  SATCHEL_TRY(cache_.edit().truncate(n_kept));
-  if (n_kept < n_saved || !first_damage_.empty()) return whole_or_part(n_kept, is_edited);
-  return RestoreReport{
-      .outcome = RestoreOutcome::restored, .n_tokens = n_kept, .bytes_read = bytes_read_};
-}
-
-RestoreReport Restore::whole_or_part(std::size_t n_kept, bool is_edited) const {
-  const std::string why = is_edited ? "The chat has changed since it was saved"
-                                    : "The saved cache is damaged (" + first_damage_ + ")";
-  const std::size_t n_all = identity_.tokens.size();
-  const std::string rest =
-      n_all > n_kept ? ", recomputing the other " + count_text(n_all - n_kept) + "." : ".";
-  return {.outcome = RestoreOutcome::partly,
-          .n_tokens = n_kept,
-          .bytes_read = bytes_read_,
-          .message = why + "; the first " + count_text(n_kept) + " of " + count_text(n_all) +
-                     " tokens were kept" + rest};
+  RestoreReport report{.reason = RereadReason::none, .bytes_read = bytes_read_};
+  report.n_tokens = cache_.edit().truncation_point(std::min(n_whole, n_common_));
+  if (n_common_ < n_whole)
+    report.reason = RereadReason::other_tokens;
+  else if (report.n_tokens < n_saved || !first_damage_.empty())
+    report = {RereadReason::damaged, report.n_tokens, bytes_read_, first_damage_};
+  if (report.n_tokens > 0) SATCHEL_TRY(cache_.edit().truncate(report.n_tokens));
+  return report;
 }
 
 }  // namespace

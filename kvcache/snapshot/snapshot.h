@@ -21,6 +21,7 @@
 
 #include "kvcache/cache/cache.h"
 #include "kvcache/snapshot/record_store.h"
+#include "kvcache/snapshot/reread.h"
 
 namespace satchel::kvcache {
 
@@ -39,21 +40,12 @@ struct SaveReport {
   std::size_t n_records_written = 0;
 };
 
-enum class RestoreOutcome {
-  restored,
-  partly,  // a prefix: the text was edited, or a record is damaged
-  nothing_saved,
-  other_model,   // CACHE_MODEL
-  other_recipe,  // CACHE_RECIPE
-  other_tokens,  // nothing of the text as it is now can be taken over
-  other_format,  // another version, another page layout, or more than this arena holds
-  damaged,       // CACHE_PARTIAL, and nothing is left
-};
 struct RestoreReport {
-  RestoreOutcome outcome = RestoreOutcome::nothing_saved;
-  std::size_t n_tokens = 0;  // of the text that the cache now holds: 0 unless restored or partly
+  // none: restored whole. With n_tokens > 0 not whole: the text was edited, or a record is damaged.
+  RereadReason reason = RereadReason::nothing_saved;
+  std::size_t n_tokens = 0;  // of the text that the cache now holds
   std::size_t bytes_read = 0;
-  std::string message = {};  // for people; empty when restored
+  std::string detail = {};  // what exactly, for people; may be empty
 };
 
 class Snapshot {
@@ -66,8 +58,7 @@ class Snapshot {
 
   Result<SaveReport> save(const SnapshotIdentity& identity);
   // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a
-  // bad
-  //         snapshot is an outcome, not an error.
+  //         bad snapshot is a reason, not an error.
   Result<RestoreReport> restore(const SnapshotIdentity& identity);
   // Of what this snapshot saved or restored last: the most tokens that a saved text has in common
   // with these.

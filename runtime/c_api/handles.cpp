@@ -15,14 +15,6 @@ template <class E>
 constexpr bool is(E value, std::uint32_t number) {
   return static_cast<std::uint32_t>(value) == number;
 }
-static_assert(is(kvcache::RestoreOutcome::restored, SATCHEL_RESUME_RESTORED) &&
-              is(kvcache::RestoreOutcome::partly, SATCHEL_RESUME_PARTLY) &&
-              is(kvcache::RestoreOutcome::nothing_saved, SATCHEL_RESUME_NOTHING_SAVED) &&
-              is(kvcache::RestoreOutcome::other_model, SATCHEL_RESUME_OTHER_MODEL) &&
-              is(kvcache::RestoreOutcome::other_recipe, SATCHEL_RESUME_OTHER_RECIPE) &&
-              is(kvcache::RestoreOutcome::other_tokens, SATCHEL_RESUME_OTHER_TOKENS) &&
-              is(kvcache::RestoreOutcome::other_format, SATCHEL_RESUME_OTHER_FORMAT) &&
-              is(kvcache::RestoreOutcome::damaged, SATCHEL_RESUME_DAMAGED));
 static_assert(is(runtime::Finish::end_of_turn, SATCHEL_END_OF_TURN) &&
               is(runtime::Finish::n_tokens_max, SATCHEL_TOKENS_MAX) &&
               is(runtime::Finish::repeats, SATCHEL_REPEATS) &&
@@ -128,6 +120,12 @@ void Told::hear(const ChatEvent& event) {
   if (const auto* report = std::get_if<runtime::ResumeReport>(&event)) resumed = *report;
 }
 
+std::vector<kvcache::Reread> Told::with_resumed(std::vector<kvcache::Reread> reread) const {
+  for (std::size_t i = 0; resumed && i < resumed->reread.size(); ++i)
+    kvcache::add(reread, resumed->reread[i]);
+  return reread;
+}
+
 namespace {
 
 Result<kvcache::Recipe> named_recipe(const char* recipe) {
@@ -148,16 +146,44 @@ Result<kvcache::Recipe> recipe_of(const char* recipe, double keep) {
   return named.with_keep(keep);
 }
 
+const char* reason_of(kvcache::RereadReason reason) {
+  return reason == kvcache::RereadReason::none ? nullptr : kvcache::reread_word(reason);
+}
+
+// Older than the reasons, and coarser.
+int32_t outcome_of(const runtime::ResumeReport& report) {
+  using kvcache::RereadReason;
+  if (report.reason == RereadReason::none || report.reason == RereadReason::not_saved)
+    return SATCHEL_RESUME_RESTORED;
+  if (report.n_reused > 0) return SATCHEL_RESUME_PARTLY;
+  switch (report.reason) {
+    case RereadReason::nothing_saved:
+      return SATCHEL_RESUME_NOTHING_SAVED;
+    case RereadReason::other_model:
+      return SATCHEL_RESUME_OTHER_MODEL;
+    case RereadReason::other_recipe:
+      return SATCHEL_RESUME_OTHER_RECIPE;
+    case RereadReason::other_tokens:
+      return SATCHEL_RESUME_OTHER_TOKENS;
+    case RereadReason::other_format:
+    case RereadReason::over_limit:
+      return SATCHEL_RESUME_OTHER_FORMAT;
+    default:
+      return SATCHEL_RESUME_DAMAGED;
+  }
+}
+
 void give_resume(satchel_resume_report* out, const runtime::ResumeReport& report) {
   give(out, {.struct_size = 0,
-             .outcome = static_cast<int32_t>(report.outcome),
+             .outcome = outcome_of(report),
              .n_tokens = report.n_chat_tokens,
              .n_reused = report.n_reused,
              .n_recomputed = report.n_reread,
              .bytes_read = report.bytes_read,
              .ms = report.ms,
              .too_long = report.too_long,
-             .reserved = 0});
+             .reserved = 0,
+             .reason = reason_of(report.reason)});
 }
 
 }  // namespace satchel::c_api

@@ -35,6 +35,8 @@ struct Model {
 // What calls told of a chat.
 struct Told {
   void hear(const runtime::ChatEvent& event);
+  // What the last call read again, and opening the chat before it.
+  std::vector<kvcache::Reread> with_resumed(std::vector<kvcache::Reread> reread) const;
   runtime::ChatMemory memory = {};
   runtime::RecallProbe recall = {};
   std::optional<runtime::ResumeReport> resumed = {};  // by the last call
@@ -93,6 +95,8 @@ class SessionCall {
   Listener listener_;
 };
 
+const char* reason_of(kvcache::RereadReason reason);  // as reports name it
+int32_t outcome_of(const runtime::ResumeReport& report);
 void give_resume(satchel_resume_report* out, const runtime::ResumeReport& report);
 // A preset's or recipe's name, or its JSON; NULL: "full". keep 0: the recipe's own share.
 Result<kvcache::Recipe> recipe_of(const char* recipe, double keep = 0);

@@ -35,7 +35,8 @@ void give_change(satchel_memory_change* out, const runtime::MemoryChange& change
              .n_lowered = change.n_lowered,
              .n_evicted = change.n_evicted,
              .n_recomputed = change.n_reread,
-             .least_limit_bytes = change.limit_least});
+             .least_limit_bytes = change.limit_least,
+             .reason = reason_of(main_reason(change.reread))});
 }
 
 Result<Told> told_of(satchel_session* session) {

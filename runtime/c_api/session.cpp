@@ -129,6 +129,15 @@ const char* text_of(runtime::MessageState state) {
 using namespace satchel;
 using namespace satchel::c_api;
 
+const char* satchel_reason_text(const char* reason) {
+  using namespace kvcache;
+  for (std::size_t i = 1; reason != nullptr && i < kRereadReasons; ++i) {
+    const auto known = static_cast<RereadReason>(i);
+    if (std::string_view(reason) == reread_word(known)) return reread_text(known);
+  }
+  return nullptr;
+}
+
 int32_t satchel_session_create(satchel_model* model, const char* name,
                                const satchel_session_options* options, satchel_session** session,
                                satchel_error** err) {

@@ -37,12 +37,15 @@ void give_prefilled(satchel_prefill_report* out, const runtime::ReadReport& repo
                     SessionCall& call) {
   Session& session = call.session();
   const std::scoped_lock lock(session.mutex);
+  const auto reread = session.told.with_resumed(report.reread);
   give(out, {.struct_size = 0,
              .compressed = report.compressed,
              .n_tokens = report.n_tokens,
              .n_unread = session.told.memory.n_unread,
              .n_evicted = report.n_evicted,
-             .ms = report.ms});
+             .ms = report.ms,
+             .n_recomputed = n_reread(reread),
+             .reason = reason_of(main_reason(reread))});
 }
 
 struct Asked {
@@ -115,6 +118,7 @@ satchel_result result_of(const GenerateReport& report, Session& session) {
   const std::optional<runtime::ResumeReport>& resumed = session.told.resumed;
   const std::size_t n_read = report.read.n_tokens + (resumed ? resumed->n_reread : 0);
   const std::size_t n_new = std::min(n_read, report.n_prompt);
+  const auto reread = session.told.with_resumed(report.read.reread);
   return {.struct_size = sizeof(satchel_result),
           .finish = static_cast<int32_t>(report.finish),
           .answer_id = report.answer.value,
@@ -125,10 +129,12 @@ satchel_result result_of(const GenerateReport& report, Session& session) {
           .n_answer = report.n_tokens,
           .prefill_ms = report.read.ms,
           .decode_ms = report.ms,
-          .resume_outcome = resumed ? static_cast<int32_t>(resumed->outcome) : 0,
+          .resume_outcome = resumed ? outcome_of(*resumed) : SATCHEL_RESUME_RESTORED,
           .n_parts = static_cast<uint32_t>(report.episodes.n_all),
           .n_parts_unread = static_cast<uint32_t>(report.episodes.n_unread),
-          .reserved = 0};
+          .reserved = 0,
+          .n_recomputed = n_reread(reread),
+          .reason = reason_of(main_reason(reread))};
 }
 
 }  // namespace satchel::c_api

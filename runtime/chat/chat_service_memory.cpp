@@ -151,10 +151,12 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
   IdleReport all;
   do {  // a document's part at a time
     SATCHEL_TRY_ASSIGN(const IdleReport report, idle_piece(chat, stop, tell, running));
+    for (const kvcache::Reread& one : report.reread) kvcache::add(all.reread, one);
     all = {.finished = report.finished,
            .n_read = all.n_read + report.n_read,
            .n_evicted = all.n_evicted + report.n_evicted,
            .n_lowered = all.n_lowered + report.n_lowered,
+           .reread = std::move(all.reread),
            .fidelity = report.fidelity.n_tokens > 0 ? report.fidelity : all.fidelity,
            .recall = report.recall};
     if (report.n_read == 0) break;

@@ -7,6 +7,9 @@
 #include "kernels/base/assert.h"
 
 namespace satchel::runtime {
+
+using kvcache::RereadReason;
+
 namespace {
 
 // Raised where a text comes to have other K and V than before, by a change of the graph or of RoPE:
@@ -95,7 +98,29 @@ kvcache::RestoreReport ChatCache::restore(kvcache::Snapshot& snapshot,
   const Result<kvcache::RestoreReport> restored = snapshot.restore(identity(tokens));
   if (restored.ok()) return *restored;
   cache_->clear();
-  return {.outcome = kvcache::RestoreOutcome::damaged, .message = restored.error().message};
+  return {.reason = RereadReason::damaged, .detail = restored.error().message};
+}
+
+RereadReason ChatCache::reason_under(const kvcache::Recipe& recipe) const {
+  return recipe.hash() == recipe_.hash() ? RereadReason::lowered : RereadReason::other_recipe;
+}
+
+std::vector<kvcache::Reread> ChatCache::take_rereads() {
+  std::vector<kvcache::Reread> all = rereads_.take();
+  for (const kvcache::Reread& one : all)
+    engine_.record(LogLevel::info, "reread tokens=" + std::to_string(one.n_tokens) +
+                                       " reason=" + kvcache::reread_word(one.reason));
+  return all;
+}
+
+// A checkpoint is before the cut; a window is read from the chat's beginning.
+std::size_t ChatCache::cut_point(std::size_t n_tokens) {
+  const std::size_t point = cache_->edit().truncation_point(n_tokens);
+  const bool has_window = std::ranges::any_of(cache_->shape().layers,
+                                              [](const auto& layer) { return layer.window > 0; });
+  rereads_.lost({.begin = point, .end = std::min(n_tokens, cache_->n_tokens())},
+                point == 0 && has_window ? RereadReason::window : RereadReason::checkpoint);
+  return point;
 }
 
 void ChatCache::replace(std::unique_ptr<kvcache::Cache> cache, const kvcache::Recipe& recipe) {
@@ -123,7 +148,11 @@ Result<std::unique_ptr<kvcache::Cache>> ChatCache::open_in_place(const kvcache::
 }
 
 Result<void> ChatCache::change_recipe(const kvcache::Recipe& recipe) {
+  const std::size_t n_before = n_tokens();
+  const RereadReason reason = reason_under(recipe);
   Result<std::unique_ptr<kvcache::Cache>> opened = open_in_place(recipe);
+  rereads_.lost({.begin = opened.ok() ? 0 : n_tokens(), .end = n_before},
+                opened.ok() ? reason : RereadReason::memory_lost);
   if (opened.ok())
     replace(std::move(opened).value(), recipe);
   else if (!is_lost() && n_tokens() == 0)
@@ -132,6 +161,13 @@ Result<void> ChatCache::change_recipe(const kvcache::Recipe& recipe) {
 }
 
 Result<void> ChatCache::take_memory(std::size_t limit) {
+  const std::size_t n_before = n_tokens();
+  const Result<void> taken = take_other_memory(limit);
+  rereads_.lost({.begin = n_tokens(), .end = n_before}, RereadReason::memory_lost);
+  return taken;
+}
+
+Result<void> ChatCache::take_other_memory(std::size_t limit) {
   const std::size_t before = cache_->arena().bytes();
   const kvcache::CacheShape shape = cache_->shape();
   Result<std::shared_ptr<kvcache::Arena>> other = kvcache::Arena::open(engine_.backend, limit);

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "runtime/engine_state.h"
+#include "runtime/session/rereads.h"
 #include "runtime/session/session.h"
 
 namespace satchel::runtime {
@@ -29,6 +30,9 @@ class ChatCache {
   kvcache::Cache* operator->() const { return cache_.get(); }
   const kvcache::Recipe& recipe() const { return recipe_; }
   std::size_t n_tokens() const { return is_lost() ? 0 : cache_->n_tokens(); }
+  Rereads& rereads() { return rereads_; }
+  // What was read again since the last report, for the next.
+  std::vector<kvcache::Reread> take_rereads();
   kvcache::CacheStats stats() const;  // of a lost one: the memory limit
   // Gives the cache the model's head-budget profile once there is one.
   void take_head_budgets();
@@ -56,6 +60,11 @@ class ChatCache {
   std::size_t n_saved(std::span<const std::int32_t> tokens) const;
   bool awaits_restore() const { return has_store() && !is_lost() && snapshot_ == nullptr; }
 
+  // Why the chat is read again under the recipe.
+  kvcache::RereadReason reason_under(const kvcache::Recipe& recipe) const;
+  // Where the text can be cut so that at most n_tokens are left; what is left out of them will be
+  // read again.
+  std::size_t cut_point(std::size_t n_tokens);
   // Takes the place of the present cache.
   void replace(std::unique_ptr<kvcache::Cache> cache, const kvcache::Recipe& recipe);
   // Opens an empty cache under another recipe. If there is memory for both, a failure changes
@@ -76,6 +85,7 @@ class ChatCache {
   kvcache::RestoreReport restore(kvcache::Snapshot& snapshot, std::span<const std::int32_t> tokens);
   Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   Result<void> take(std::size_t limit);
+  Result<void> take_other_memory(std::size_t limit);
 
   EngineState& engine_;
   kvcache::RecordStore* const records_;
@@ -85,6 +95,7 @@ class ChatCache {
   std::unique_ptr<kvcache::Cache> cache_;
   std::size_t lost_limit_ = 0;  // what the arena had
   std::unique_ptr<kvcache::Snapshot> snapshot_;
+  Rereads rereads_;
   struct Refused {
     Error why;
     std::size_t body_bytes, n_tokens;  // of the cache then

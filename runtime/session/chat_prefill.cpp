@@ -63,9 +63,10 @@ Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
 }
 
 Result<void> ChatPrefill::restore_saved() {
-  const std::string why = parts_.cache.restore(parts_.transcript.tokens()).message;
-  if (!why.empty())
-    parts_.engine.record(LogLevel::warning, "restored after its memory was lost: " + why);
+  const kvcache::RestoreReport restored = parts_.cache.restore(parts_.transcript.tokens());
+  if (restored.reason != kvcache::RereadReason::none)
+    parts_.engine.record(LogLevel::warning, "restored after its memory was lost: " +
+                                                reread_text(restored.reason, restored.detail));
   if (parts_.cache.n_tokens() == 0) parts_.meter.forget_measured();  // of a cache that is gone
   return need_script();
 }
@@ -121,9 +122,12 @@ Result<ReadReport> ChatPrefill::prefill(const PrefillText& text, std::stop_token
   parts_.cache.take_head_budgets();
   const double began = parts_.clock.steady_ms();
   const CacheContents before = parts_.meter.contents();
-  SATCHEL_TRY_ASSIGN(const PrefilledText read, read_noted(text, before, stop, progress));
+  const std::size_t begin = parts_.cache.n_tokens();
+  const Result<PrefilledText> read = read_noted(text, before, stop, progress);
+  parts_.cache.rereads().read({.begin = begin, .end = parts_.cache.n_tokens()});
+  SATCHEL_TRY(read);
   report.compressed = parts_.meter.was_compressed_since(before);
-  report.n_evicted = read.compacted.n_evicted;
+  report.n_evicted = read->compacted.n_evicted;
   report.ms = parts_.clock.steady_ms() - began;
   if (report.n_tokens >= kSpeedTokensMin)
     parts_.engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);

@@ -27,13 +27,16 @@ Result<void> mark(Session::State& s, MessageId id, Marks::Mark mark) {
 // The cache keeps what it has seen of the text up to token `end`, and goes back to where it can;
 // what follows is read again.
 void cut_cache(Session::State& s, std::size_t end) {
-  end = s.cache->edit().truncation_point(std::min(end, s.cache.n_tokens()));
-  s.past.forget_from(end);
-  if (end > 0) {
-    const Result<void> cut = s.cache->edit().truncate(end);
+  s.cache.rereads().cut(end);
+  const std::size_t n_read = std::min(end, s.cache.n_tokens());
+  const std::size_t point = s.cache.cut_point(n_read);
+  s.past.forget_from(point);
+  if (point > 0) {
+    const Result<void> cut = s.cache->edit().truncate(point);
     if (cut.ok()) return;
     // The text is cut already. A cache that holds more of it would answer from what is gone.
     s.past.forget_from(0);
+    s.cache.rereads().lost({.begin = 0, .end = n_read}, kvcache::RereadReason::cut_failed);
     s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
   }
   s.cache->clear();
@@ -84,11 +87,15 @@ Result<void> Session::switch_to(MessageId version) {
   const auto common =
       static_cast<std::size_t>(std::ranges::mismatch(held, tokens()).in1 - held.begin());
   cut_cache(s, common);
-  if (s.cache.n_saved(tokens()) <= s.cache.n_tokens()) return {};
-  s.cache->clear();
-  const kvcache::RestoreReport restored = s.cache.restore(tokens());
-  for (const SessionMessage& message : messages()) s.prefill.mark_again(message);
-  s.engine.record(LogLevel::info, "switched reused=" + std::to_string(restored.n_tokens) +
+  kvcache::RereadReason reason = kvcache::RereadReason::not_saved;
+  if (s.cache.n_saved(tokens()) > s.cache.n_tokens()) {
+    s.cache->clear();
+    const kvcache::RestoreReport restored = s.cache.restore(tokens());
+    for (const SessionMessage& message : messages()) s.prefill.mark_again(message);
+    if (restored.reason != kvcache::RereadReason::none) reason = restored.reason;
+  }
+  s.cache.rereads().lost({.begin = s.cache.n_tokens(), .end = tokens().size()}, reason);
+  s.engine.record(LogLevel::info, "switched reused=" + std::to_string(s.cache.n_tokens()) +
                                       " of=" + std::to_string(tokens().size()));
   return {};
 }
@@ -105,6 +112,7 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   options.beyond = s.past.chosen();
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
   state->meter.copy(s.meter);
+  state->cache.rereads() = s.cache.rereads().copy();
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored, s.transcript.stored());
   SATCHEL_TRY(state->transcript.restore(stored));
   if (!s.transcript.marks().empty())

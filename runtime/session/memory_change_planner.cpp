@@ -128,6 +128,7 @@ Result<MemoryChange> MemoryChangePlanner::reread_change(const MemoryRequest& req
   const kvcache::CacheStats stats = parts_.cache->stats();
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   change.n_reread = parts_.transcript.tokens().size();
+  add(change.reread, {parts_.cache.reason_under(*request.recipe), change.n_reread});
   change.reread_ms = parts_.engine.read_ms_per_token * static_cast<double>(change.n_reread);
   const std::size_t limit = limit_of(request),
                     limit_of_prefill = std::max(limit, parts_.cache->arena().bytes());

@@ -32,6 +32,8 @@ Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::st
   if (used > limit) return planner_.limit_error(request, std::max(change.limit_least, used));
   if (limit < parts_.cache->arena().bytes()) SATCHEL_TRY(parts_.engine.set_budget(limit));
   change.bytes_after = parts_.cache->stats().bytes;
+  change.reread = parts_.cache.take_rereads();
+  change.n_reread = n_reread(change.reread);
   prefill_.past().try_again();
   return change;
 }

@@ -13,6 +13,7 @@ namespace satchel::runtime {
 namespace {
 
 using kvcache::Reach;
+using kvcache::RereadReason;
 using kvcache::SegmentKind;
 using kvcache::SegmentState;
 using kvcache::TextSegment;
@@ -157,16 +158,20 @@ bool Past::is_due() const {
 Result<void> Past::gather_aged(const RepeatScript& script, const std::stop_token& stop) {
   const std::optional<IndexRange> range = next_aged(recent_first(), kEpisodeTokens);
   if (!range) return {};
-  SATCHEL_TRY_ASSIGN(const bool read, read_again(*range, script, stop));
+  SATCHEL_TRY_ASSIGN(const bool read, read_again(*range, RereadReason::gathered, script, stop));
   if (!read) n_given_up_ = parts_.cache.n_tokens();
   return {};
 }
 
-Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
-                              const std::stop_token& stop, const ProgressFn& progress) {
+Result<bool> Past::read_again(const IndexRange& range, RereadReason reason,
+                              const RepeatScript& script, const std::stop_token& stop,
+                              const ProgressFn& progress) {
   SATCHEL_TRY(free_memory(fork_needs(range.size())));
   const Result<bool> read = read_in_fork(range, script, stop, progress);
   if (!read.ok() && read.error().kind == ErrorKind::out_of_memory) return false;
+  Rereads& rereads = parts_.cache.rereads();
+  if (read.ok() && *read)
+    reason == RereadReason::none ? rereads.read(range) : rereads.add({reason, range.size()});
   return read;
 }
 
@@ -258,13 +263,15 @@ bool Past::rests(const IndexRange& episode) const {
 
 Result<void> Past::come_back(const IndexRange& episode, const RepeatScript& script,
                              const std::stop_token& stop) {
-  if (!is_unread(episode)) {
+  const bool is_first = is_unread(episode);
+  if (!is_first) {
     seen_at_[episode.begin] = parts_.cache.n_tokens();  // the others rest before it
     SATCHEL_TRY(rest_for(resting_.needs(episode)));
     SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
     if (is_back) return {};
   }
-  SATCHEL_TRY(read_again(episode, script, stop));
+  SATCHEL_TRY(read_again(episode, is_first ? RereadReason::none : RereadReason::episode_lost,
+                         script, stop));
   return {};
 }
 
@@ -293,7 +300,7 @@ void Past::forget_from(std::size_t first) {
 Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop) {
   if (parts_.cache.recipe().pipeline().decides() && range.size() >= kEpisodeTokens / 2) {
-    SATCHEL_TRY_ASSIGN(const bool read, read_again(range, script, stop));
+    SATCHEL_TRY_ASSIGN(const bool read, read_again(range, RereadReason::gathered, script, stop));
     if (read) return {};
   }
   return parts_.cache->edit().gather(range.begin, range.size());

@@ -148,8 +148,10 @@ class Past {
   Result<void> come_back(const IndexRange& episode, const RepeatScript& script,
                          const std::stop_token& stop);
   // False: there is no memory for it, or text that a window has passed over would be needed.
-  Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
-                          const std::stop_token& stop, const ProgressFn& progress = {});
+  //   reason  none: it was never read, unless all of the chat is read again
+  Result<bool> read_again(const IndexRange& range, kvcache::RereadReason reason,
+                          const RepeatScript& script, const std::stop_token& stop,
+                          const ProgressFn& progress = {});
   Result<bool> read_in_fork(const IndexRange& range, const RepeatScript& script,
                             const std::stop_token& stop, const ProgressFn& progress = {});
   std::optional<IndexRange> next_document(std::size_t end) const;

@@ -41,7 +41,8 @@ bool Past::is_unread(const IndexRange& episode) const {
 
 Result<void> Past::read_unread(const IndexRange& episode, const RepeatScript& script,
                                const std::stop_token& stop, const ProgressFn& progress) {
-  SATCHEL_TRY_ASSIGN(const bool read, read_again(episode, script, stop, progress));
+  SATCHEL_TRY_ASSIGN(const bool read,
+                     read_again(episode, kvcache::RereadReason::none, script, stop, progress));
   if (!read) n_given_up_ = parts_.cache.n_tokens();
   return {};
 }

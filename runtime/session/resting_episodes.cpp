@@ -6,8 +6,6 @@
 
 namespace satchel::runtime {
 
-using kvcache::RestoreOutcome;
-
 std::vector<std::int32_t> RestingEpisodes::text_of(const IndexRange& episode,
                                                    std::size_t n_head) const {
   const std::span<const std::int32_t> all = parts_.transcript.tokens();
@@ -50,10 +48,11 @@ Result<RestingEpisodes::OpenCache> RestingEpisodes::stored(const IndexRange& epi
   const std::vector<std::int32_t> text = text_of(episode, n_head);
   kvcache::Snapshot snapshot(*one, parts_.cache.store(), key(episode));
   const Result<kvcache::RestoreReport> restored = snapshot.restore(parts_.cache.identity(text));
-  if (restored.ok() && restored->outcome == RestoreOutcome::restored) return one;
+  if (restored.ok() && restored->reason == kvcache::RereadReason::none) return one;
   parts_.engine.record(LogLevel::warning,
                        "an episode did not come back: " +
-                           (restored.ok() ? restored->message : restored.error().message));
+                           (restored.ok() ? reread_text(restored->reason, restored->detail)
+                                          : restored.error().message));
   return OpenCache();
 }
 

@@ -5,29 +5,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
-
-std::string outcome_text(RestoreOutcome outcome) {
-  switch (outcome) {
-    case RestoreOutcome::restored:
-      return "restored";
-    case RestoreOutcome::nothing_saved:
-      return "nothing_saved";
-    case RestoreOutcome::other_model:
-      return "other_model";
-    case RestoreOutcome::other_recipe:
-      return "other_recipe";
-    case RestoreOutcome::other_tokens:
-      return "other_tokens";
-    case RestoreOutcome::other_format:
-      return "other_format";
-    case RestoreOutcome::partly:
-      return "partly";
-    case RestoreOutcome::damaged:
-      return "damaged";
-  }
-  return "unknown";
-}
+using kvcache::RereadReason;
 
 std::string messages_text(std::size_t n) {
   return count_text(n) + (n == 1 ? " message" : " messages");
@@ -60,16 +38,6 @@ std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
          "start a new chat.";
 }
 
-// What was read again, and what that left out.
-void add_read_text(ResumeReport& report) {
-  if (report.n_reread > 0 && report.message.empty())
-    report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
-                     " tokens were not in the saved cache and were read.";
-  if (report.n_evicted > 0)
-    add_notes(report.message, {count_text(report.n_evicted) +
-                               " keys and values were left out again, as the recipe requires."});
-}
-
 using Restore = std::function<kvcache::RestoreReport()>;
 
 // Once a new session has the chat's words.
@@ -79,11 +47,11 @@ struct Resuming {
   std::vector<std::string> notes;
 
   Result<ResumeReport> run(const Restore& restore, std::stop_token stop,
-                           const ProgressFn& progress) const;
+                           const ProgressFn& progress);
 };
 
 Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
-                                   const ProgressFn& progress) const {
+                                   const ProgressFn& progress) {
   const std::size_t n_context = state.engine.model->config().context;
   ResumeReport report;
   report.n_chat_tokens = state.transcript.tokens().size();
@@ -94,21 +62,30 @@ Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
     return report;
   }
   const kvcache::RestoreReport restored = restore();
-  report.outcome = restored.outcome;
   report.bytes_read = restored.bytes_read;
-  report.message = restored.message;
   report.n_reused = state.cache.n_tokens();
+  report.reason = restored.reason;
+  if (report.reason == RereadReason::none && report.n_reused < report.n_chat_tokens)
+    report.reason = RereadReason::not_saved;
+  report.message = reread_text(report.reason, restored.detail);
+  state.cache.rereads().lost({.begin = report.n_reused, .end = report.n_chat_tokens},
+                             report.reason);
   if (report.n_reused == 0) state.meter.forget_measured();
   SATCHEL_TRY(state.prefill.need_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read,
                      state.prefill.prefill_unread(std::move(stop), progress, true));
   report.n_reread = read.n_tokens;
+  report.reread = state.cache.take_rereads();
   report.n_evicted = read.n_evicted;
   report.ms = state.clock.steady_ms() - began_ms;
   report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
-  add_read_text(report);
+  if (report.n_evicted > 0)
+    notes.insert(notes.begin(),
+                 count_text(report.n_evicted) +
+                     " keys and values were left out again, as the recipe requires.");
   add_notes(report.message, notes);
-  state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
+  state.engine.record(LogLevel::info, std::string("resumed reason=") +
+                                          kvcache::reread_word(report.reason) +
                                           " reused=" + std::to_string(report.n_reused) +
                                           " reread=" + std::to_string(report.n_reread));
   return report;

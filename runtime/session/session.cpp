@@ -88,6 +88,7 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   SATCHEL_TRY(prefill.need_cache());
   SATCHEL_TRY(prefill.need_script());
   SATCHEL_TRY_ASSIGN(ReadReport report, prefill.prefill_unread(stop, progress));
+  report.reread = state_->cache.take_rereads();
   // What was read stays read, whether or not the measurement comes to an end.
   ChatMeter& meter = state_->meter;
   if (meter.can_measure() && meter.measure(tokens(), stop, progress).ok())
@@ -155,7 +156,9 @@ Result<Thoughts> Session::thoughts(MessageId answer) const {
 }
 
 Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
-  return state_->idle_work.run(stop, progress);
+  SATCHEL_TRY_ASSIGN(IdleReport report, state_->idle_work.run(stop, progress));
+  report.reread = state_->cache.take_rereads();
+  return report;
 }
 bool Session::has_idle_work() const {
   return state_->idle_work.is_due();
@@ -173,8 +176,11 @@ Result<MemoryChange> Session::change_memory(const MemoryRequest& request, std::s
 }
 Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                        const ProgressFn& progress) {
-  return MemoryChanger(state_->parts, state_->prefill)
-      .set_recipe(recipe, std::move(stop), progress);
+  SATCHEL_TRY_ASSIGN(
+      ReadReport report,
+      MemoryChanger(state_->parts, state_->prefill).set_recipe(recipe, std::move(stop), progress));
+  report.reread = state_->cache.take_rereads();
+  return report;
 }
 
 std::span<const std::int32_t> Session::tokens() const {

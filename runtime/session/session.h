@@ -77,7 +77,9 @@ struct ReadReport {
   double ms = 0;
   bool compressed = false;    // a recipe evicted or packed something
   std::size_t n_evicted = 0;  // lane-tokens that went
-  Fidelity fidelity;          // n_tokens 0: not measured (nothing was packed)
+  // What had been read before and was read again since the last report, and why.
+  std::vector<kvcache::Reread> reread;
+  Fidelity fidelity;  // n_tokens 0: not measured (nothing was packed)
 };
 
 // repeats: the answer said the same again and again (Sampling::ends_loops).
@@ -141,6 +143,7 @@ struct MemoryChange {
   std::size_t n_lowered = 0, n_evicted = 0;       // lane-tokens that go to a coarser tier, or go
   std::size_t n_lane_tokens = 0;                  // that the chat holds now, to compare with
   std::size_t n_reread = 0;                       // tokens to be read again; 0: it is done at once
+  std::vector<kvcache::Reread> reread = {};       // of them, why
   double reread_ms = 0;  // estimated, from the speed measured last; 0: unknown, or none
   Fidelity cost = {};    // against the chat as it is, on its last tokens; n_tokens 0: not measured
   bool fits = true;      // else limit_least is what it takes
@@ -154,18 +157,21 @@ struct IdleReport {
   bool finished = false;                     // nothing waits any more
   std::size_t n_read = 0;                    // of a document's parts that had been left
   std::size_t n_evicted = 0, n_lowered = 0;  // lane-tokens that went, or went to a coarser tier
-  Fidelity fidelity = {};                    // n_tokens 0: nothing was measured
-  RecallProbe recall = {};                   // the last one; n_asked 0: there was none yet
+  std::vector<kvcache::Reread> reread = {};
+  Fidelity fidelity = {};   // n_tokens 0: nothing was measured
+  RecallProbe recall = {};  // the last one; n_asked 0: there was none yet
 };
 // A delta is whole code points. Return false to stop.
 using DeltaFn = std::function<bool(std::string_view delta)>;
 
 struct ResumeReport {
-  kvcache::RestoreOutcome outcome = kvcache::RestoreOutcome::nothing_saved;
+  // Why not all of the chat came from the saved cache; none: it did.
+  kvcache::RereadReason reason = kvcache::RereadReason::nothing_saved;
   std::size_t n_chat_tokens = 0;  // the chat's token ids
   std::size_t n_reused = 0;       // of them, taken from the saved cache
   std::size_t n_reread = 0;       // of them, read again now; long documents' parts may be left
-  std::size_t n_evicted = 0;      // lane-tokens that went while they were read again
+  std::vector<kvcache::Reread> reread = {};  // the same, and older turns that were gathered then
+  std::size_t n_evicted = 0;                 // lane-tokens that went while they were read again
   std::size_t bytes_read = 0;
   // For the model's context: messages() is whole, nothing can be read or sent.
   bool too_long = false;

@@ -156,6 +156,7 @@ Result<GenerateReport> Turn::close() {
   prefill_.abandon_turn();
   SATCHEL_TRY(finished);
   SATCHEL_TRY(went_);
+  report_.read.reread = parts_.cache.take_rereads();
   if (is_open_) report_.ms = parts_.clock.steady_ms() - began_ms_;
   if (is_open_)
     report_.episodes.quoted = prefill_.past().quoted(report_.text, report_.episodes.seen);

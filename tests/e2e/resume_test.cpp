@@ -202,6 +202,25 @@ TEST(Interrupt, ctrl_c_ends_a_piped_chat_and_keeps_what_was_said) {
   expect_acknowledged(out, messages(home, "stopped"));
 }
 
+TEST(Reread, json_says_why_and_how_much_and_nothing_of_new_text) {
+  const Folder home;
+  const auto notes = heldout(7);
+  const auto ask = [&](const char* recipe) {
+    return run(home, {"chat", "--chat", "n", "--recipe", recipe, "--prompt", questions(notes)[0],
+                      "--json"})
+        .json();
+  };
+  ASSERT_EQ(
+      run(home, {"chat", "--chat", "n", "--recipe", "compact"}, one_line(notes) + "\n").exit_code,
+      0);
+  EXPECT_EQ(ask("compact")["reread"], nlohmann::json::array());
+  const nlohmann::json other = ask("full");
+  ASSERT_EQ(other["reread"].size(), 1u) << other;
+  EXPECT_EQ(other["reread"][0]["reason"], "other_recipe");
+  EXPECT_GT(other["reread"][0]["tokens"], other["read_tokens"]) << "the chat, not the question";
+  EXPECT_EQ(ask("full")["reread"], nlohmann::json::array());
+}
+
 TEST(Damage, a_damaged_cache_is_read_again_and_said_so) {
   const Folder home;
   const auto notes = heldout(7);

@@ -74,6 +74,9 @@ TEST_F(CApi, opening_a_chat_that_is_recomputed_is_told_and_can_be_stopped) {
   ok(open(nullptr), failure_);
   const Session chat(made);
   EXPECT_EQ(report.outcome, SATCHEL_RESUME_OTHER_RECIPE);
+  EXPECT_STREQ(report.reason, "other_recipe");
+  EXPECT_STREQ(satchel_reason_text(report.reason), "The cache was made with another recipe.");
+  EXPECT_EQ(satchel_reason_text("none"), nullptr);
   EXPECT_GT(report.n_recomputed, 300u);
 }
 

@@ -95,6 +95,7 @@ class CApiSnapshot : public CApi {
     EXPECT_EQ(report_.outcome, SATCHEL_RESUME_RESTORED);
     EXPECT_EQ(report_.n_recomputed, 0u);
     EXPECT_EQ(report_.n_reused, report_.n_tokens);
+    EXPECT_EQ(report_.reason, nullptr);
     EXPECT_GT(report_.n_tokens, 300u);
   }
 
@@ -188,6 +189,7 @@ TEST_F(CApiSnapshot, a_chat_is_not_changed_by_being_saved_and_an_empty_one_is_no
   ok(satchel_append(chat.get(), &said, 1, nullptr, failure_.out()), failure_);
   const Session again = loaded(here.get(), saved(chat.get()));
   EXPECT_EQ(report_.outcome, SATCHEL_RESUME_RESTORED);
+  EXPECT_STREQ(report_.reason, "not_saved");
   EXPECT_GT(report_.n_recomputed, 0u);
   EXPECT_EQ(report_.n_reused + report_.n_recomputed, report_.n_tokens);
 }
@@ -216,8 +218,29 @@ TEST_F(CApiSnapshot, a_limit_that_is_too_low_is_refused_and_under_a_low_one_it_i
   options.limit_bytes = least;
   const Session again = loaded(there.get(), bytes, nullptr, &options);
   EXPECT_EQ(report_.outcome, SATCHEL_RESUME_OTHER_FORMAT);
+  EXPECT_STREQ(report_.reason, "over_limit");
   EXPECT_EQ(report_.n_recomputed, report_.n_tokens);
   EXPECT_LE(stats(again.get()).used_bytes, least);
+}
+
+TEST_F(CApiSnapshot, a_cut_behind_which_a_window_has_moved_recomputes_and_says_why) {
+  const Model here = load(windowed_model(folder_.path()));
+  const Session chat = session(here.get(), nullptr, "full");
+  send(chat.get(), kPet);
+  satchel_result first = SATCHEL_INIT(satchel_result);
+  send(chat.get(), kOther, &first);
+  EXPECT_EQ(first.n_recomputed, 0u);
+  EXPECT_EQ(first.reason, nullptr);
+  const std::uint64_t n_kept = stats(chat.get()).n_tokens;
+  std::string notes;
+  for (int i = 0; i < 12; ++i) notes += kNotes;
+  send(chat.get(), notes);
+  ok(satchel_truncate(chat.get(), first.answer_id, failure_.out()), failure_);
+  satchel_result again = SATCHEL_INIT(satchel_result);
+  send(chat.get(), kPet, &again);
+  EXPECT_STREQ(again.reason, "window");
+  EXPECT_EQ(again.n_recomputed, n_kept);
+  EXPECT_GT(again.n_prefilled, n_kept);
 }
 
 TEST_F(CApiSnapshot, another_model_and_bytes_of_tomorrow_are_refused_by_name) {

@@ -105,7 +105,8 @@ AT(satchel_resume_report, bytes_read, 32);
 AT(satchel_resume_report, ms, 40);
 AT(satchel_resume_report, too_long, 48);
 AT(satchel_resume_report, reserved, 52);
-ENDS(satchel_resume_report, 56);
+AT(satchel_resume_report, reason, 56);
+ENDS(satchel_resume_report, 64);
 
 AT(satchel_message, struct_size, 0);
 AT(satchel_message, role, 4);
@@ -119,7 +120,9 @@ AT(satchel_prefill_report, n_tokens, 8);
 AT(satchel_prefill_report, n_unread, 16);
 AT(satchel_prefill_report, n_evicted, 24);
 AT(satchel_prefill_report, ms, 32);
-ENDS(satchel_prefill_report, 40);
+AT(satchel_prefill_report, n_recomputed, 40);
+AT(satchel_prefill_report, reason, 48);
+ENDS(satchel_prefill_report, 56);
 
 AT(satchel_sampling, struct_size, 0);
 AT(satchel_sampling, top_k, 4);
@@ -149,7 +152,9 @@ AT(satchel_result, resume_outcome, 72);
 AT(satchel_result, n_parts, 76);
 AT(satchel_result, n_parts_unread, 80);
 AT(satchel_result, reserved, 84);
-ENDS(satchel_result, 88);
+AT(satchel_result, n_recomputed, 88);
+AT(satchel_result, reason, 96);
+ENDS(satchel_result, 104);
 
 AT(satchel_stats, struct_size, 0);
 AT(satchel_stats, n_tiers, 4);
@@ -195,4 +200,5 @@ AT(satchel_memory_change, n_lowered, 24);
 AT(satchel_memory_change, n_evicted, 32);
 AT(satchel_memory_change, n_recomputed, 40);
 AT(satchel_memory_change, least_limit_bytes, 48);
-ENDS(satchel_memory_change, 56);
+AT(satchel_memory_change, reason, 56);
+ENDS(satchel_memory_change, 64);

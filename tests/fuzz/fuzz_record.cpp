@@ -285,7 +285,7 @@ int run(const std::uint8_t* bytes, std::size_t size) {
   Snapshot snapshot(*on.cache, store, kKey);
   const auto report = snapshot.restore(identity(*on.cache, kTokens));
   SATCHEL_ASSERT(report.ok());
-  SATCHEL_ASSERT(report->message.empty() == (report->outcome == kvcache::RestoreOutcome::restored));
+  SATCHEL_ASSERT(report->detail.empty() || report->reason != kvcache::RereadReason::none);
   if (report->n_tokens > 0) {
     use_everything(on, snapshot);
   } else {

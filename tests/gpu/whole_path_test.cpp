@@ -155,7 +155,7 @@ TEST_F(WholePath, a_saved_chat_goes_on_with_the_same_bits_here_and_closely_there
     value_of(saved.save(identity));
     for (kvcache::Cache* into : {again.get(), other.get()}) {
       kvcache::Snapshot snapshot(*into, store, key);
-      EXPECT_EQ(value_of(snapshot.restore(identity)).outcome, kvcache::RestoreOutcome::restored);
+      EXPECT_EQ(value_of(snapshot.restore(identity)).reason, kvcache::RereadReason::none);
     }
     for (std::int32_t i = 0; i < 10; ++i) {
       const std::vector<float> want = here.decode(*cache, i);

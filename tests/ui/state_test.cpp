@@ -269,6 +269,16 @@ TEST_F(AppStateTest, an_answer_ended_for_repeating_itself_is_whole_and_says_so) 
   EXPECT_TRUE(state.conversation()->message(1).footnote.contains(u"repeating itself"_s));
 }
 
+TEST_F(AppStateTest, the_footnote_of_an_answer_says_what_was_read_again_for_it_and_why) {
+  openModel();
+  engine.script.answer.read.reread = {{kvcache::RereadReason::checkpoint, 41}};
+  state.send(u"hello"_s);
+  engine.playAll();
+  EXPECT_TRUE(state.conversation()->message(1).footnote.endsWith(
+      u" · Reread 41 tokens. The model's state goes back only to the checkpoint before the cut."_s))
+      << state.conversation()->message(1).footnote.toStdString();
+}
+
 TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
   openModel();
   state.memory()->setPresetIndex(2);

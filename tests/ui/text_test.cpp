@@ -165,9 +165,11 @@ TEST(ResumeState, makes_no_forecast_that_was_not_given) {
 }
 
 TEST(ResumeState, says_why_something_was_read_again) {
-  const ResumeState all = ResumeState::of(report(0, 1204, "Saved with another model."));
+  const char* const why = kvcache::reread_text(kvcache::RereadReason::other_model);
+  const ResumeState all = ResumeState::of(report(0, 1204, why));
   EXPECT_EQ(all.kind, ResumeState::Reread);
-  EXPECT_EQ(plain(all.text), u"Reread 1,204 tokens in 0.21 s. Saved with another model."_s);
+  EXPECT_EQ(plain(all.text),
+            u"Reread 1,204 tokens in 0.21 s. The cache was made with another model."_s);
   const ResumeState part = ResumeState::of(report(1000, 204, "Damaged."));
   EXPECT_EQ(part.kind, ResumeState::PartlyReread);
   EXPECT_EQ(plain(part.text), u"Reused 1,000 tokens and reread 204 in 0.21 s. Damaged."_s);

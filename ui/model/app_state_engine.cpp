@@ -15,7 +15,8 @@ namespace {
 using runtime::ChatTask;
 
 QString footnoteOf(const runtime::GenerateReport& report) {
-  if (report.n_tokens == 0) return {};
+  const QString reread = textOf(kvcache::describe(report.read.reread));
+  if (report.n_tokens == 0) return reread;
   QString text = AppState::tr("%1 tokens").arg(formatCount(qint64(report.n_tokens)));
   const double ms = report.ms - report.thoughts.ms;
   if (ms > 0)
@@ -25,7 +26,7 @@ QString footnoteOf(const runtime::GenerateReport& report) {
     text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
   if (report.finish == runtime::Finish::repeats)
     text += AppState::tr(" · stopped because it was repeating itself");
-  return text;
+  return reread.isEmpty() ? text : text + QStringLiteral(" · ") + reread;
 }
 
 QString noteOf(const runtime::Thoughts& thoughts) {
@@ -220,9 +221,9 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
   endDocument();
-  const QString read =
-      tr("Read %1 tokens in %2.")
-          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000));
+  QString read = tr("Read %1 tokens in %2.")
+                     .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000));
+  if (!report.reread.empty()) read += u' ' + textOf(kvcache::describe(report.reread));
   const QString unread = unreadNotice(m_memory.documents());
   Q_EMIT noticeShown(withReclaimed(unread.isEmpty() ? read : read + u' ' + unread));
   attachNext();

@@ -49,6 +49,12 @@ QString reclaimText(const MemoryChange& change) {
                     .arg(formatBytes(change.bytes_all), limit);
 }
 
+// Why, after a blank; empty: nothing is reread.
+QString reasonText(const MemoryChange& change) {
+  const QString text = textOf(kvcache::reread_text(kvcache::main_reason(change.reread)));
+  return text.isEmpty() ? text : u' ' + text;
+}
+
 QString rereadText(const ChatSettings& requested, const MemoryChange& change) {
   const QString tokens = formatCount(qint64(change.n_reread));
   QString text =
@@ -56,6 +62,7 @@ QString rereadText(const ChatSettings& requested, const MemoryChange& change) {
           ? tr("%1 tokens must be reread, which takes about %2.")
                 .arg(tokens, formatSeconds(change.reread_ms / 1000))
           : tr("%1 tokens must be reread; how long that takes is not known yet.").arg(tokens);
+  text += reasonText(change);
   text += u' ' + tr("The chat will then take %1 instead of %2 (estimated).")
                      .arg(formatBytes(change.bytes_after), formatBytes(change.bytes_before));
   text += reclaimText(change);
@@ -104,7 +111,8 @@ QString appliedText(const runtime::MemoryChanged& changed) {
   const QString now = tr("This chat now takes %1 instead of %2.")
                           .arg(formatBytes(change.bytes_after), formatBytes(change.bytes_before));
   if (change.n_reread == 0) return now;
-  return tr("Reread %1 tokens.").arg(formatCount(qint64(change.n_reread))) + u' ' + now;
+  return tr("Reread %1 tokens.").arg(formatCount(qint64(change.n_reread))) + reasonText(change) +
+         u' ' + now;
 }
 
 }  // namespace satchel::ui

@@ -64,6 +64,11 @@ def check_recipe(recipe: str) -> str:
     return _api.returned("recipe_check", _api.text(recipe))
 
 
+def reason_text(reason: str) -> str:
+    """Why tokens were prefilled again, for people; of a report's reason."""
+    return (_api.function("reason_text")(_api.text(reason)) or b"").decode()
+
+
 def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a GGUF file says of its model, without loading it."""
     made: dict[str, Any] = json.loads(_api.returned("model_inspect", _api.text(path)))
@@ -106,5 +111,6 @@ __all__ = [
     "check_recipe",
     "estimate_model",
     "inspect_model",
+    "reason_text",
     "recipes",
 ]

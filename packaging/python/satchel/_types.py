@@ -23,7 +23,7 @@ class Finish(enum.IntEnum):
 
 
 class Outcome(enum.IntEnum):
-    """Of a resume: why tokens were recomputed."""
+    """Of a resume: what became of the saved cache."""
 
     RESTORED = 0
     PARTLY = 1
@@ -84,6 +84,8 @@ class Answer:
     resume_outcome: Outcome
     n_parts: int
     n_parts_unread: int
+    n_recomputed: int  # tokens prefilled again, since the last report
+    reason: str  # why; see reason_text(). "": none were
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +97,8 @@ class PrefillReport:
     n_unread: int  # left, as another call came
     n_evicted: int
     ms: float
+    n_recomputed: int  # tokens prefilled again, since the last report
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +112,7 @@ class ResumeReport:
     bytes_read: int
     ms: float
     too_long: bool
+    reason: str  # "": all came from the saved cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,6 +182,7 @@ class MemoryChange:
     n_evicted: int
     n_recomputed: int
     least_limit_bytes: int
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +212,12 @@ class Recipe:
     keep: float
 
 
-_KINDS: dict[str, Any] = {"bool": bool, "Finish": Finish, "Outcome": Outcome}
+_KINDS: dict[str, Any] = {
+    "bool": bool,
+    "Finish": Finish,
+    "Outcome": Outcome,
+    "str": lambda text: (text or b"").decode(),
+}
 
 
 def read(cls: type[T], struct: Any, **others: Any) -> T:

@@ -119,9 +119,8 @@ void CacheWalk::save_restore_and_go_on(int n_operations) {
   Snapshot second(other.driver_.cache(), store, kChat);
   const auto restored = second.restore(identity);
   ASSERT_TRUE(restored.ok()) << restored.error().message;
-  ASSERT_EQ(restored->outcome,
-            ids.empty() ? RestoreOutcome::nothing_saved : RestoreOutcome::restored)
-      << restored->message;
+  ASSERT_EQ(restored->reason, ids.empty() ? RereadReason::nothing_saved : RereadReason::none)
+      << restored->detail;
   EXPECT_EQ(other.driver_.cache().stats().bytes, driver_.cache().stats().bytes);
   for (int i = 0; i <= n_operations && !testing::Test::HasFailure(); ++i) {
     const std::string what = one();

@@ -100,7 +100,7 @@ class Gathered : public testing::TestWithParam<Case> {
   void expect_saved() {
     ASSERT_TRUE(chat_.save().ok());
     Saved again(store_, setup());
-    ASSERT_EQ(again.restore(driver().cache().n_tokens())->outcome, RestoreOutcome::restored);
+    ASSERT_EQ(again.restore(driver().cache().n_tokens())->reason, RereadReason::none);
     EXPECT_TRUE(again.driver.bytes() == driver().bytes());
     EXPECT_EQ(again.driver.cache().stats().bytes, driver().cache().stats().bytes);
     EXPECT_TRUE(std::ranges::equal(again.driver.cache().segments(), driver().cache().segments()));

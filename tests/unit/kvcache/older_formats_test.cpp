@@ -58,7 +58,7 @@ TEST(OlderFormat, of_version_2_is_read_and_made_tight_only_where_it_is_written_a
   Saved cache(store, golden_setup());
   const auto report = cache.restore(262);
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+  ASSERT_EQ(report->reason, RereadReason::none) << report->detail;
   ASSERT_TRUE(cache.save().ok());
   EXPECT_EQ(store.caches[kChat].records.at(1), rows[1]);  // nothing new: they stay as they were
   ASSERT_TRUE(store.drop(kChat).ok());
@@ -82,7 +82,7 @@ TEST(OlderFormat, of_version_5_brings_the_states_of_recurrent_layers_back) {
   Saved cache(store, golden_setup({{3, 3}, {20, 4}}));
   const auto report = cache.restore(262);
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+  ASSERT_EQ(report->reason, RereadReason::none) << report->detail;
   ASSERT_EQ(report->n_tokens, 262u);
   CacheDriver anew(golden_setup({{3, 3}, {20, 4}}));
   anew.check_attention = false;

@@ -69,15 +69,17 @@ class Damage : public testing::TestWithParam<Case> {
     return expected_[n] = twin->bytes();
   }
   // Restores; accepts only what was saved, or the head of it, unless the bytes were signed anew.
-  RestoreOutcome restore(bool forged = false) {
+  RereadReason restore(bool forged = false) {
     const auto report = cache_->restore(kTokens);
     EXPECT_TRUE(report.ok());
-    if (!report.ok()) return RestoreOutcome::damaged;
+    if (!report.ok()) return RereadReason::damaged;
     EXPECT_EQ(cache_->driver.cache().n_tokens(), report->n_tokens);
-    EXPECT_EQ(report->message.empty(), report->outcome == RestoreOutcome::restored);
+    if (report->reason == RereadReason::none) {
+      EXPECT_EQ(report->detail, "");
+    }
     if (report->n_tokens == 0) {
       EXPECT_EQ(cache_->driver.arena().used_bytes(), used_);
-      return report->outcome;
+      return report->reason;
     }
     if (!forged) {
       EXPECT_EQ(cache_->driver.bytes(), expected(report->n_tokens));
@@ -85,7 +87,7 @@ class Damage : public testing::TestWithParam<Case> {
     for (const auto& [position, token] : cache_->driver.held(0, 0))
       for (const float value : token.k) EXPECT_TRUE(std::isfinite(value));
     cache_->driver.clear();
-    return report->outcome;
+    return report->reason;
   }
   // Signs a record anew, in the table too.
   void sign(RecordId id) {
@@ -119,7 +121,7 @@ class Damage : public testing::TestWithParam<Case> {
 };
 
 TEST_P(Damage, the_undamaged_one_is_restored) {
-  EXPECT_EQ(restore(), RestoreOutcome::restored);
+  EXPECT_EQ(restore(), RereadReason::none);
 }
 
 TEST_P(Damage, every_byte_with_three_other_values_is_found) {
@@ -128,7 +130,7 @@ TEST_P(Damage, every_byte_with_three_other_values_is_found) {
       for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
         const std::byte old = (*row)[i];
         (*row)[i] = old ^ std::byte{static_cast<unsigned char>(flip)};
-        ASSERT_NE(restore(), RestoreOutcome::restored) << "byte " << i;
+        ASSERT_NE(restore(), RereadReason::none) << "byte " << i;
         (*row)[i] = old;
       }
 }
@@ -138,11 +140,11 @@ TEST_P(Damage, every_truncation_and_bytes_behind_the_end_are_found) {
     const Bytes whole = *row;
     for (std::size_t n = 0; n < whole.size(); n = next(n)) {
       row->assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
-      ASSERT_NE(restore(), RestoreOutcome::restored) << "cut to " << n;
+      ASSERT_NE(restore(), RereadReason::none) << "cut to " << n;
     }
     *row = whole;
     row->resize(whole.size() + 1024);
-    ASSERT_NE(restore(), RestoreOutcome::restored);
+    ASSERT_NE(restore(), RereadReason::none);
     *row = whole;
   }
 }
@@ -154,16 +156,16 @@ TEST_P(Damage, forged_bytes_with_valid_checksums_do_no_harm) {
       for (const unsigned value : {0x00u, 0x7fu, 0x80u, 0xffu}) {
         bytes[i] = std::byte{static_cast<unsigned char>(value)};
         sign(id);
-        const RestoreOutcome outcome = restore(true);
+        const RereadReason outcome = restore(true);
         // Only values may differ: nothing in the header or the first item can.
         if (bytes != whole && i < kRecordHeaderBytes + kRecordItemBytes && (i < 24 || i >= 48)) {
-          EXPECT_NE(outcome, RestoreOutcome::restored) << "byte " << i;
+          EXPECT_NE(outcome, RereadReason::none) << "byte " << i;
         }
         bytes = whole;
       }
     sign(id);
   }
-  EXPECT_EQ(restore(), RestoreOutcome::restored);
+  EXPECT_EQ(restore(), RereadReason::none);
 }
 
 TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
@@ -179,7 +181,7 @@ TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
   for (std::size_t n = 0; n < whole.size(); ++n) {
     table.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
     sign_manifest(table);
-    EXPECT_NE(restore(true), RestoreOutcome::restored);
+    EXPECT_NE(restore(true), RereadReason::none);
   }
 }
 

@@ -58,7 +58,7 @@ TEST_P(OfAnyRecipe, comes_back_byte_for_byte_and_so_does_the_one_it_was_left_for
     Saved back(cut.store, small(GetParam()));
     const auto report = back.restore(texts[version]);
     ASSERT_TRUE(report.ok()) << report.error().message;
-    EXPECT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+    EXPECT_EQ(report->reason, RereadReason::none) << reread_text(report->reason, report->detail);
     ASSERT_EQ(back.driver.bytes(), cut.bytes[version]) << version;
     ASSERT_TRUE(back.save(texts[version]).ok());  // it is the newest now
     EXPECT_EQ(newest(cut.store).tokens, texts[version]);
@@ -69,15 +69,15 @@ TEST_P(OfAnyRecipe, comes_back_byte_for_byte_and_so_does_the_one_it_was_left_for
 TEST_P(OfAnyRecipe, can_be_gone_on_with) {
   Cut cut(GetParam());
   Saved back(cut.store, small(GetParam()));
-  ASSERT_EQ(back.restore(text(700))->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(back.restore(text(700))->reason, RereadReason::none);
   ASSERT_TRUE(back.driver.read(200).ok());
   ASSERT_TRUE(back.save(text(900)).ok());
   ASSERT_EQ(newest(cut.store).earlier.size(), 1u);  // 700 went with what goes on from it
   Saved again(cut.store, small(GetParam()));
-  ASSERT_EQ(again.restore(text(900))->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(again.restore(text(900))->reason, RereadReason::none);
   EXPECT_EQ(again.driver.bytes(), back.driver.bytes());
   Saved other(cut.store, small(GetParam()));
-  ASSERT_EQ(other.restore(text(650, 500, 1))->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(other.restore(text(650, 500, 1))->reason, RereadReason::none);
   EXPECT_EQ(other.driver.bytes(), cut.bytes[1]);
 }
 INSTANTIATE_TEST_SUITE_P(Builtin, OfAnyRecipe, testing::ValuesIn(recipe_names()), as_test_name);
@@ -157,7 +157,7 @@ TEST(EarlierTexts, whatever_of_them_is_lost_costs_no_more_than_what_was_cut) {
       const auto saved = back.save(text(700));
       ASSERT_TRUE(saved.ok()) << saved.error().message;
       Saved again(store, small("full"));
-      EXPECT_EQ(again.restore(text(700))->outcome, RestoreOutcome::restored);
+      EXPECT_EQ(again.restore(text(700))->reason, RereadReason::none);
       EXPECT_EQ(again.driver.bytes(), back.driver.bytes());
     }
   }
@@ -203,7 +203,7 @@ TEST(EarlierTexts, give_way_to_the_quota) {
   ASSERT_TRUE(saved.save(text(650, 500, 1)).ok());
   EXPECT_TRUE(newest(store).earlier.empty());
   Saved again(store, small("full"));
-  EXPECT_EQ(again.restore(text(650, 500, 1))->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(again.restore(text(650, 500, 1))->reason, RereadReason::none);
 }
 
 TEST(EarlierTexts, a_copy_elsewhere_has_none) {
@@ -211,7 +211,7 @@ TEST(EarlierTexts, a_copy_elsewhere_has_none) {
   const CacheKey key = CacheKey::named("copy");
   ASSERT_TRUE(copy_saved({cut.store, kChat}, {cut.store, key}).value());
   Saved copy(cut.store, small("full"), key);
-  ASSERT_EQ(copy.restore(text(650, 500, 1))->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(copy.restore(text(650, 500, 1))->reason, RereadReason::none);
   ASSERT_TRUE(copy.driver.read(50).ok());
   EXPECT_TRUE(copy.save(text(700, 500, 1)).ok());
 }

@@ -93,7 +93,7 @@ inline std::unique_ptr<Saved> restored_twin(RecordStore& store, Saved& of) {
   auto twin = std::make_unique<Saved>(store, of.driver.fork().value());
   twin->driver.reads_on_as(of.driver);
   twin->driver.cache().clear();
-  EXPECT_EQ(twin->restore(of.driver.cache().n_tokens())->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(twin->restore(of.driver.cache().n_tokens())->reason, RereadReason::none);
   return twin;
 }
 

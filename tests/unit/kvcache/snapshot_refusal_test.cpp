@@ -21,12 +21,12 @@ class Refusal : public testing::Test {
     ASSERT_TRUE(cache.driver.read(700).ok());
     ASSERT_TRUE(cache.save().ok());
   }
-  void expect(Saved& cache, std::size_t n_tokens, RestoreOutcome outcome, const char* text) {
+  void expect(Saved& cache, std::size_t n_tokens, RereadReason reason, const char* text) {
     const std::size_t used = cache.driver.arena().used_bytes();
     const auto report = cache.restore(n_tokens);
     ASSERT_TRUE(report.ok()) << report.error().message;
-    EXPECT_EQ(report->outcome, outcome);
-    EXPECT_THAT(report->message, HasSubstr(text));
+    EXPECT_EQ(report->reason, reason);
+    EXPECT_THAT(reread_text(report->reason, report->detail), HasSubstr(text));
     EXPECT_EQ(report->n_tokens, 0u);
     EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
     EXPECT_EQ(cache.driver.arena().used_bytes(), used);
@@ -45,60 +45,59 @@ class Refusal : public testing::Test {
 TEST_F(Refusal, of_another_model) {
   Saved cache(store_);
   cache.model = "model-b";
-  expect(cache, 700, RestoreOutcome::other_model,
-         "another model; recomputing the chat's 700 tokens");
+  expect(cache, 700, RereadReason::other_model, "another model");
   EXPECT_TRUE(cache.driver.read(300).ok());  // usable
 }
 TEST_F(Refusal, of_another_shape) {
   CacheDriver::Setup setup = small();
   setup.n_layers = 3;
   Saved cache(store_, setup);
-  expect(cache, 700, RestoreOutcome::other_model, "another model");
+  expect(cache, 700, RereadReason::other_model, "another model");
 }
 TEST_F(Refusal, of_another_window) {
   CacheDriver::Setup setup = small();
   setup.windows = {0, 64};
   Saved cache(store_, setup);
-  expect(cache, 700, RestoreOutcome::other_model, "another model");
+  expect(cache, 700, RereadReason::other_model, "another model");
 }
 TEST_F(Refusal, of_lanes_that_hold_keys_and_values_where_these_are_latent) {
   CacheDriver::Setup setup = small();
   setup.is_latent = true;
   Saved cache(store_, setup);
-  expect(cache, 700, RestoreOutcome::other_model, "another model");
+  expect(cache, 700, RereadReason::other_model, "another model");
 }
 TEST_F(Refusal, of_another_recipe) {
   Saved cache(store_, small("minikv-g32"));
-  expect(cache, 700, RestoreOutcome::other_recipe, "another recipe");
+  expect(cache, 700, RereadReason::other_recipe, "another recipe");
 }
 TEST_F(Refusal, of_the_same_recipe_with_another_keep) {
   CacheDriver::Setup setup = small();
   setup.keep = 0.25;
   Saved cache(store_, setup);
-  expect(cache, 700, RestoreOutcome::other_recipe, "another recipe");
+  expect(cache, 700, RereadReason::other_recipe, "another recipe");
 }
 TEST_F(Refusal, of_another_layout_of_pages) {
   forge([](Manifest& manifest) { manifest.layouts[40] ^= std::byte{1}; });
   Saved cache(store_);
-  expect(cache, 700, RestoreOutcome::other_format, "another page layout");
+  expect(cache, 700, RereadReason::other_format, "another page layout");
 }
 TEST_F(Refusal, of_what_another_version_of_the_graph_computed) {
   Saved cache(store_);
   cache.numerics = 2;
-  expect(cache, 700, RestoreOutcome::other_format, "another version of Satchel");
+  expect(cache, 700, RereadReason::other_format, "another version of Satchel");
 }
 TEST_F(Refusal, of_another_chat) {
   Saved cache(store_);
   const auto report = cache.restore(std::vector<std::int32_t>(700, 4999));
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::other_tokens);
+  EXPECT_EQ(report->reason, RereadReason::other_tokens);
   EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
 }
 TEST_F(Refusal, of_an_arena_that_is_too_full) {
   Saved cache(store_);
   const auto lease = cache.driver.arena().take_scratch(cache.driver.arena().free_bytes() - 8704);
   ASSERT_TRUE(lease.ok());
-  expect(cache, 700, RestoreOutcome::other_format, "memory limit");
+  expect(cache, 700, RereadReason::over_limit, "memory limit");
 }
 TEST_F(Refusal, of_another_version) {
   auto& bytes = store_.caches[kChat].manifest->bytes;
@@ -106,7 +105,7 @@ TEST_F(Refusal, of_another_version) {
     bytes[8] = static_cast<std::byte>(version);
     sign_manifest(bytes);
     Saved cache(store_);
-    expect(cache, 700, RestoreOutcome::other_format,
+    expect(cache, 700, RereadReason::other_format,
            version == 1 ? "format 1; this version reads 2 to 6" : "format 7");
   }
 }
@@ -114,7 +113,7 @@ TEST_F(Refusal, not_of_a_longer_chat) {
   Saved cache(store_);
   const auto report = cache.restore(900);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report->reason, RereadReason::none);
   EXPECT_EQ(report->n_tokens, 700u);
 }
 // Each is a table that no cache can have made, with the right checksum.
@@ -163,7 +162,7 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
     SCOPED_TRACE("forgery " + std::to_string(i));
     forge(forgeries[i]);
     Saved cache(store_);
-    expect(cache, 700, RestoreOutcome::damaged, "damaged");
+    expect(cache, 700, RereadReason::damaged, "damaged");
     store_.caches[kChat].manifest->bytes = whole;
   }
 }
@@ -195,7 +194,7 @@ TEST_F(Refusal, of_a_reach_that_cannot_be) {
       m.reach = {.parts = forgeries[i].first, .near_first = forgeries[i].second};
     });
     Saved cache(store_);
-    expect(cache, 700, RestoreOutcome::damaged, "damaged");
+    expect(cache, 700, RereadReason::damaged, "damaged");
     store_.caches[kChat].manifest->bytes = whole;
   }
   // An older version has no episodes.
@@ -205,7 +204,7 @@ TEST_F(Refusal, of_a_reach_that_cannot_be) {
   bytes[8] = std::byte{3};
   sign_manifest(bytes);
   Saved cache(store_);
-  expect(cache, 700, RestoreOutcome::damaged, "segments");
+  expect(cache, 700, RereadReason::damaged, "segments");
 }
 
 }  // namespace

@@ -35,10 +35,10 @@ TEST_P(EveryRecipe, restores_a_document_of_any_length_byte_for_byte) {
     Saved second(store, small(GetParam()));
     const auto report = second.restore(n);
     ASSERT_TRUE(report.ok()) << report.error().message;
-    EXPECT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+    EXPECT_EQ(report->reason, RereadReason::none) << report->detail;
     EXPECT_EQ(report->n_tokens, n);
     EXPECT_EQ(report->bytes_read, saved->bytes_total);
-    EXPECT_TRUE(report->message.empty());
+    EXPECT_TRUE(report->detail.empty());
     ASSERT_EQ(second.driver.bytes(), first.driver.bytes());
   }
 }
@@ -53,7 +53,7 @@ TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
   Saved fresh(store, small(GetParam()));
   const auto report = fresh.restore(n);
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+  ASSERT_EQ(report->reason, RereadReason::none) << report->detail;
   ASSERT_EQ(fresh.driver.bytes(), first.driver.bytes());
   EXPECT_TRUE(std::ranges::equal(fresh.driver.cache().segments(), first.driver.cache().segments()));
   EXPECT_EQ(fresh.driver.arena().used_bytes(), first.driver.arena().used_bytes());
@@ -68,7 +68,7 @@ TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
 
   ASSERT_TRUE(second.save().ok());
   Saved third(store, small(GetParam()));
-  ASSERT_EQ(third.restore(second.driver.cache().n_tokens())->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(third.restore(second.driver.cache().n_tokens())->reason, RereadReason::none);
   EXPECT_EQ(third.driver.bytes(), second.driver.bytes());
 }
 INSTANTIATE_TEST_SUITE_P(Builtin, EveryRecipe, testing::ValuesIn(recipe_names()), as_test_name);
@@ -78,7 +78,7 @@ TEST(Snapshot, an_empty_store_has_nothing_saved) {
   Saved cache(store);
   const auto report = cache.restore(5);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::nothing_saved);
+  EXPECT_EQ(report->reason, RereadReason::nothing_saved);
 }
 
 TEST(Snapshot, a_second_save_writes_only_what_is_new) {
@@ -106,7 +106,7 @@ TEST(Snapshot, a_second_save_writes_only_what_is_new) {
   EXPECT_EQ(n_kept, old.size() - 1);  // all but the tails
 
   Saved second(store, small("full"));
-  ASSERT_EQ(second.restore(728)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(728)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
@@ -121,7 +121,7 @@ TEST(Snapshot, short_turns_do_not_leave_many_small_records) {
   }
   EXPECT_LE(store.caches[kChat].records.size(), 2 + page_bytes / kRecordBytesMin + 1);
   Saved second(store);
-  ASSERT_EQ(second.restore(30 * 130)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(30 * 130)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
@@ -131,13 +131,13 @@ TEST(Snapshot, goes_on_appending_after_a_restore) {
   ASSERT_TRUE(first.driver.read(900).ok());
   ASSERT_TRUE(first.save().ok());
   Saved second(store, small("full"));
-  ASSERT_EQ(second.restore(900)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(900)->reason, RereadReason::none);
   ASSERT_TRUE(second.driver.read(128).ok());
   const auto report = second.save();
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->n_records_written, 2u);
   Saved third(store, small("full"));
-  ASSERT_EQ(third.restore(1028)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(third.restore(1028)->reason, RereadReason::none);
   EXPECT_EQ(third.driver.bytes(), second.driver.bytes());
 }
 
@@ -162,7 +162,7 @@ TEST(Snapshot, records_that_no_lane_sees_any_more_go) {
   EXPECT_LT(static_cast<std::size_t>(std::ranges::count_if(manifest.records, is_old)),
             before.size());
   Saved second(store, small("full"));
-  ASSERT_EQ(second.restore(950)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(950)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
@@ -175,7 +175,7 @@ TEST(Snapshot, a_cleared_cache_is_written_anew) {
   ASSERT_TRUE(cache.driver.read(500).ok());
   ASSERT_TRUE(cache.save().ok());
   Saved second(store);
-  ASSERT_EQ(second.restore(500)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(500)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
@@ -187,7 +187,7 @@ TEST(Snapshot, what_the_store_lost_is_written_anew) {
   ASSERT_TRUE(store.drop(kChat).ok());
   ASSERT_TRUE(cache.save().ok());
   Saved second(store);
-  ASSERT_EQ(second.restore(700)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(700)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
@@ -199,7 +199,7 @@ TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_
   ASSERT_TRUE(cache.save().ok());
   for (int again = 0; again < 2; ++again) {
     Saved second(store, small("full"));
-    ASSERT_EQ(second.restore(750)->outcome, RestoreOutcome::restored);
+    ASSERT_EQ(second.restore(750)->reason, RereadReason::none);
     EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
     EXPECT_EQ(second.driver.arena().used_bytes(), cache.driver.arena().used_bytes());
     ASSERT_TRUE(second.save().ok());
@@ -208,7 +208,7 @@ TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_
   ASSERT_TRUE(cache.driver.cache().edit().forget(4, 296).ok());
   ASSERT_TRUE(cache.save(token_ids(750)).ok());
   Saved third(store, small("full"));
-  ASSERT_EQ(third.restore(750)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(third.restore(750)->reason, RereadReason::none);
   EXPECT_EQ(third.driver.bytes(), cache.driver.bytes());
 }
 
@@ -226,10 +226,10 @@ TEST(Snapshot, caches_that_share_pages_are_saved_each_under_its_own_key) {
   for (Saved* cache : {&first, &branch, &first}) ASSERT_TRUE(cache->save().ok());
 
   Saved a(store);
-  ASSERT_EQ(a.restore(1000)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(a.restore(1000)->reason, RereadReason::none);
   EXPECT_EQ(a.driver.bytes(), first.driver.bytes());
   Saved b(store, small(), key);
-  ASSERT_EQ(b.restore(900)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(b.restore(900)->reason, RereadReason::none);
   EXPECT_EQ(b.driver.bytes(), branch.driver.bytes());
 }
 
@@ -292,7 +292,7 @@ TEST(Snapshot, what_goes_out_of_reach_is_not_written_again) {
   ASSERT_TRUE(saved.ok());
   EXPECT_EQ(saved->n_records_written, 0u);
   Saved second(store, small("full"));
-  ASSERT_EQ(second.restore(700)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(second.restore(700)->reason, RereadReason::none);
   EXPECT_EQ(second.driver.cache().reach(), reach);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
   EXPECT_EQ(second.driver.arena().used_bytes(), cache.driver.arena().used_bytes());
@@ -310,10 +310,8 @@ TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
     Saved cache(store, small("full"));
     const auto report = cache.restore(ids);
     ASSERT_TRUE(report.ok()) << report.error().message;
-    EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+    EXPECT_EQ(report->reason, RereadReason::other_tokens);
     EXPECT_EQ(report->n_tokens, n);
-    EXPECT_THAT(report->message, HasSubstr("changed"));
-    EXPECT_THAT(report->message, HasSubstr("recomputing the other " + std::to_string(800 - n)));
     Saved cut(store, small("full"));
     ASSERT_TRUE(cut.driver.read(700).ok());
     ASSERT_TRUE(cut.driver.truncate(n).ok());
@@ -329,12 +327,12 @@ TEST(Snapshot, of_a_shorter_chat_all_is_kept) {
   Saved cache(store);
   const auto report = cache.restore(600);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+  EXPECT_EQ(report->reason, RereadReason::other_tokens);
   EXPECT_EQ(report->n_tokens, 600u);
   ASSERT_TRUE(cache.driver.read(100).ok());
   ASSERT_TRUE(cache.save().ok());
   Saved again(store);
-  ASSERT_EQ(again.restore(700)->outcome, RestoreOutcome::restored);
+  ASSERT_EQ(again.restore(700)->reason, RereadReason::none);
   EXPECT_EQ(again.driver.bytes(), cache.driver.bytes());
 }
 
@@ -351,14 +349,14 @@ TEST(Snapshot, where_a_window_has_passed_over_the_edit_the_chat_is_read_again) {
   const std::size_t used = cache.driver.arena().used_bytes();
   auto report = cache.restore(ids);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::other_tokens);
+  EXPECT_EQ(report->reason, RereadReason::other_tokens);
   EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
   EXPECT_EQ(cache.driver.arena().used_bytes(), used);
   ids = token_ids(700);
   ids[695] += 1;
   report = cache.restore(ids);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::partly) << report->message;
+  EXPECT_EQ(report->reason, RereadReason::other_tokens) << report->detail;
   EXPECT_EQ(report->n_tokens, 695u);
 }
 
@@ -402,18 +400,16 @@ void Loss::expect_that_any_record_costs_what_follows_it() {
     const std::size_t used = cache.driver.arena().used_bytes();
     const auto report = cache.restore(n_tokens_);
     ASSERT_TRUE(report.ok()) << report.error().message;
-    EXPECT_THAT(report->message, HasSubstr("missing"));
+    EXPECT_THAT(report->detail, HasSubstr("missing"));
+    ASSERT_EQ(report->reason, RereadReason::damaged) << report->detail;
     if (entry.kind == RecordKind::sinks) {
-      EXPECT_EQ(report->outcome, RestoreOutcome::damaged);
       EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
       EXPECT_EQ(cache.driver.arena().used_bytes(), used);
       continue;
     }
-    if (report->outcome == RestoreOutcome::damaged) continue;  // scores of the first tokens
-    ASSERT_EQ(report->outcome, RestoreOutcome::partly) << report->message;
+    if (report->n_tokens == 0) continue;  // scores of the first tokens
     ++n_partly;
     ASSERT_EQ(cache.driver.cache().n_tokens(), report->n_tokens);
-    ASSERT_GT(report->n_tokens, 0u);
     auto twin = first_->driver.fork();
     ASSERT_TRUE(twin.ok()) << twin.error().message;
     ASSERT_TRUE(twin->truncate(report->n_tokens).ok());
@@ -422,7 +418,7 @@ void Loss::expect_that_any_record_costs_what_follows_it() {
     ASSERT_TRUE(cache.driver.read(50).ok());
     ASSERT_TRUE(cache.save().ok());
     Saved again(store_, small(GetParam()));
-    ASSERT_EQ(again.restore(report->n_tokens + 50)->outcome, RestoreOutcome::restored);
+    ASSERT_EQ(again.restore(report->n_tokens + 50)->reason, RereadReason::none);
     EXPECT_EQ(again.driver.bytes(), cache.driver.bytes());
   }
   EXPECT_GT(n_partly, 0u);
@@ -458,7 +454,7 @@ TEST(Snapshot, lost_scores_of_a_second_pass_are_gathered_again) {
   second.driver.cache().clear();
   const auto report = second.restore(900);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+  EXPECT_EQ(report->reason, RereadReason::damaged);
   EXPECT_EQ(report->n_tokens, 900u);
   EXPECT_EQ(second.driver.probe_all(400).value(), 3u);
   const auto decided = second.driver.cache().compactor().compact(TriggerEvent::idle);
@@ -489,7 +485,7 @@ TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
       Saved reader(inner);
       const auto report = reader.restore(1000);
       ASSERT_TRUE(report.ok());
-      ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+      ASSERT_EQ(report->reason, RereadReason::none) << report->detail;
       EXPECT_EQ(report->n_tokens, walked ? 1000u : 700u) << "call " << n;
       if (then == FailingRecordStore::Then::once && !walked) {
         EXPECT_TRUE(cache.save().ok());
@@ -512,7 +508,7 @@ TEST(Snapshot, any_failed_call_of_a_restore_is_an_error_and_leaves_the_cache_emp
     if (cache.restore(700).ok()) break;
     EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
     EXPECT_EQ(cache.driver.arena().used_bytes(), used);
-    ASSERT_EQ(cache.restore(700)->outcome, RestoreOutcome::restored);
+    ASSERT_EQ(cache.restore(700)->reason, RereadReason::none);
     EXPECT_EQ(cache.driver.bytes(), old.driver.bytes());
   }
 }

@@ -44,7 +44,7 @@ TEST_P(EveryRecipeTight, comes_back_byte_for_byte_and_goes_on) {
   Saved third(tight, small(GetParam()));
   const auto report = third.restore(n);
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+  ASSERT_EQ(report->reason, RereadReason::none) << report->detail;
   EXPECT_EQ(report->bytes_read, saved->bytes_total);
   EXPECT_EQ(third.driver.bytes(), first.driver.bytes());
 

@@ -15,7 +15,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 
 std::span<const std::byte> view(const std::string& bytes) {
   return std::as_bytes(std::span(bytes));
@@ -170,7 +170,7 @@ TEST_F(CopiedChat, keeps_what_was_measured_and_pinned_and_a_cut_answer) {
   ASSERT_TRUE(session->pin(notes[0].document).ok());
   ask(*session, held_out_questions()[0], 2);
   const auto copy = copied(bytes_of(*session), *session, true);
-  EXPECT_EQ(report_->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report_->reason, RereadReason::none);
   EXPECT_EQ(report_->n_reread, 0u);
   EXPECT_EQ(copy->ledger().size(), session->ledger().size());
   EXPECT_EQ(copy->fidelity().n_tokens, session->fidelity().n_tokens);

@@ -9,7 +9,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 
 class ChatCacheOf : public ChatPartsTest {};
 
@@ -46,15 +46,15 @@ TEST_F(ChatCacheOf, a_chat_over_the_quota_is_not_written_again_until_it_is_small
   on_full.records = &full;
   ChatCache second(shared_engine().state(), on_full, cache_of(on_full.recipe));
   const auto restore = [&] {
-    return second.restore_copy({records_, first->cache.key()}, tokens).outcome;
+    return second.restore_copy({records_, first->cache.key()}, tokens).reason;
   };
-  ASSERT_EQ(restore(), RestoreOutcome::restored);
+  ASSERT_EQ(restore(), RereadReason::none);
   for (int turn = 0; turn < 3; ++turn)
     EXPECT_EQ(second.save(tokens).error().code, "CACHE_QUOTA") << turn;
   EXPECT_EQ(full.n_tries, 1);
   second->clear();
   EXPECT_TRUE(second.save(tokens).ok()) << "there is nothing to write";
-  ASSERT_EQ(restore(), RestoreOutcome::restored);
+  ASSERT_EQ(restore(), RereadReason::none);
   EXPECT_EQ(second.save(tokens).error().code, "CACHE_QUOTA");
   EXPECT_EQ(full.n_tries, 2);
 }
@@ -65,7 +65,7 @@ TEST_F(ChatCacheOf, a_chat_without_a_store_restores_nothing) {
   ChatCache cache(shared_engine().state(), unsaved, cache_of(unsaved.recipe));
   EXPECT_FALSE(cache.has_store());
   EXPECT_FALSE(cache.awaits_restore());
-  EXPECT_EQ(cache.restore(std::vector<std::int32_t>{1, 2}).outcome, RestoreOutcome::nothing_saved);
+  EXPECT_EQ(cache.restore(std::vector<std::int32_t>{1, 2}).reason, RereadReason::nothing_saved);
 }
 
 TEST_F(ChatCacheOf, a_chat_that_was_saved_comes_back_in_another_one) {
@@ -73,7 +73,7 @@ TEST_F(ChatCacheOf, a_chat_that_was_saved_comes_back_in_another_one) {
   value_of(first->cache.save(first->transcript.tokens()));
   ChatCache second(shared_engine().state(), options("full"), cache_of(first->cache.recipe()));
   const auto restored = second.restore(first->transcript.tokens());
-  EXPECT_EQ(restored.outcome, RestoreOutcome::restored) << restored.message;
+  EXPECT_EQ(restored.reason, RereadReason::none) << restored.detail;
   EXPECT_EQ(second.n_tokens(), first->cache.n_tokens());
 }
 
@@ -85,8 +85,8 @@ TEST_F(ChatCacheOf, a_store_that_cannot_be_read_is_as_good_as_damaged) {
   on_broken.records = &broken;
   ChatCache second(shared_engine().state(), on_broken, cache_of(on_broken.recipe));
   const auto restored = second.restore(first->transcript.tokens());
-  EXPECT_EQ(restored.outcome, RestoreOutcome::damaged);
-  EXPECT_FALSE(restored.message.empty());
+  EXPECT_EQ(restored.reason, RereadReason::damaged);
+  EXPECT_FALSE(restored.detail.empty());
   EXPECT_EQ(second.n_tokens(), 0u);
 }
 

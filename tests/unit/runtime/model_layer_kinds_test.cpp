@@ -73,7 +73,7 @@ TEST_P(EveryLayerKind, a_saved_chat_goes_on_in_another_process_with_the_same_tok
     const auto report = kvcache::Snapshot(*cache, store, key)
                             .restore({.model = "m", .recipe = hash, .tokens = ids_});
     ASSERT_TRUE(report.ok()) << report.error().message;
-    ASSERT_EQ(report->n_tokens, kText) << report->message;
+    ASSERT_EQ(report->n_tokens, kText) << report->detail;
     EXPECT_EQ(go_on(model, *cache, model.decode(*cache, 3)), before) << recipe;
   }
 }

@@ -331,7 +331,7 @@ TEST_P(RecurrentModel, after_any_walk_says_what_it_says_when_read_anew) {
       cache = open();
       snapshot = std::make_unique<kvcache::Snapshot>(*cache, store, kvcache::CacheKey::named("a"));
       const auto report = snapshot->restore({.model = "m", .recipe = hash, .tokens = ids});
-      ASSERT_TRUE(report.ok() && report->n_tokens == ids.size()) << i << ": " << report->message;
+      ASSERT_TRUE(report.ok() && report->n_tokens == ids.size()) << i << ": " << report->detail;
     }
     if (ids.size() > 1500) {
       cache->clear();

@@ -72,7 +72,13 @@ TEST_F(Edit, a_cut_that_the_backend_fails_at_costs_reading_and_no_words) {
     ASSERT_TRUE(cut.ok()) << cut.error().message;
     ASSERT_LE(session->n_read(), session->tokens().size());
     EXPECT_EQ(session->messages().back().id, answer);
-    EXPECT_EQ(ask(*session, held_out_questions().at(2), 4).n_tokens, 4u);
+    const std::size_t n_lost = session->tokens().size() - session->n_read();
+    const GenerateReport asked = ask(*session, held_out_questions().at(2), 4);
+    EXPECT_EQ(asked.n_tokens, 4u);
+    EXPECT_EQ(n_reread(asked.read.reread), n_lost);
+    if (n_lost > 0) {
+      EXPECT_EQ(main_reason(asked.read.reread), kvcache::RereadReason::cut_failed);
+    }
     EXPECT_EQ(session->n_read(), session->tokens().size());
     expect_journal_holds(*session);
   }
@@ -174,6 +180,7 @@ TEST_F(Edit, another_recipe_reads_the_chat_again_as_if_it_had_been_there_from_th
   const std::size_t n = session->tokens().size();
   const ReadReport read = value_of(session->set_recipe(value_of(resolve_recipe("full")), {}, {}));
   EXPECT_EQ(read.n_tokens, n);
+  EXPECT_EQ(read.reread, std::vector<kvcache::Reread>({{kvcache::RereadReason::other_recipe, n}}));
   EXPECT_EQ(session->stats().n_evicted, 0u);
   EXPECT_EQ(session->recipe().name(), "full");
   ask(*session, held_out_questions().at(0));

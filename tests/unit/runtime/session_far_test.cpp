@@ -26,7 +26,7 @@ class FarCache : public ChatTest, public testing::WithParamInterface<const char*
       value_of(session->save());
     }
     const auto session = open(GetParam(), 0, engine);
-    EXPECT_EQ(resume(*session).outcome, kvcache::RestoreOutcome::restored);
+    EXPECT_EQ(resume(*session).reason, kvcache::RereadReason::none);
     (void)ask(*session, held_out_questions().at(1), 12);
     return {session->tokens().begin(), session->tokens().end()};
   }

@@ -13,7 +13,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 using testing::HasSubstr;
 
 Engine& latent_engine() {
@@ -115,7 +115,7 @@ TEST_F(LatentChat, saved_and_opened_goes_on_in_every_preset) {
     const auto again = chat(preset.name);
     ASSERT_TRUE(journal_.truncate(chat_, last).ok());
     const ResumeReport report = resume(*again);
-    EXPECT_EQ(report.outcome, RestoreOutcome::restored) << report.message;
+    EXPECT_EQ(report.reason, RereadReason::none) << report.message;
     EXPECT_EQ(report.n_reread, 0u);
     EXPECT_EQ(ids(*again), before);
     say(*again, letters(10, 'c'));

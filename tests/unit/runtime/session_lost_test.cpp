@@ -82,6 +82,15 @@ TEST_F(SessionLost, without_its_old_arena_every_call_says_so_until_there_is_memo
   expect_it_goes_on();
 }
 
+TEST_F(SessionLost, what_was_not_saved_is_read_again_and_said_so) {
+  with_.failing->fail_allocations(true);
+  expect_lost(session_->change_memory({.limit_bytes = 2 * limit_}, {}, {}), "change_memory");
+  with_.failing->fail_allocations(false);
+  records_.caches.clear();
+  EXPECT_EQ(ask(*session_, held_out_questions().at(0)).read.reread,
+            std::vector<kvcache::Reread>({{kvcache::RereadReason::memory_lost, n_tokens_}}));
+}
+
 TEST_F(SessionLost, without_room_for_two_caches_and_a_backend_that_fails_every_call_says_so) {
   kvcache::Arena& arena = *with_.engine->state().arena;
   const kvcache::ExtentId others = value_of(arena.take(arena.free_bytes()));

@@ -132,7 +132,11 @@ TEST_F(SessionMemory, a_larger_preset_says_what_has_to_be_read_again) {
   EXPECT_GT(foretold.reread_ms, 0);
   EXPECT_EQ(foretold.cost.n_tokens, 0u) << "not measured";
   EXPECT_GT(foretold.bytes_after, foretold.bytes_before);
-  change(*session, preset("full"));
+  const std::vector<kvcache::Reread> all = {{kvcache::RereadReason::other_recipe, n}};
+  EXPECT_EQ(foretold.reread, all);
+  const MemoryChange done = change(*session, preset("full"));
+  EXPECT_EQ(done.reread, all);
+  EXPECT_EQ(done.n_reread, n);
   EXPECT_EQ(session->stats().n_evicted, 0u);
   EXPECT_EQ(session->n_read(), n);
   expect_answers(*session);
@@ -152,7 +156,10 @@ TEST_F(SessionMemory, stopped_while_all_is_read_again_it_says_what_the_chat_is_t
   EXPECT_THAT(stopped.error().message,
               HasSubstr(" " + std::to_string(session->n_read()) + " of its "));
   EXPECT_THAT(stopped.error().message, testing::Not(HasSubstr("as it was")));
-  expect_answers(*session);
+  const std::size_t n = session->tokens().size();
+  EXPECT_EQ(ask(*session, "Where is the brass bell?").read.reread,
+            std::vector<kvcache::Reread>({{kvcache::RereadReason::other_recipe, n}}))
+      << "the question was read for the first time";
   EXPECT_EQ(session->n_read(), session->tokens().size());
 }
 
@@ -167,7 +174,8 @@ TEST_F(SessionMemory, what_came_down_for_a_limit_comes_back_when_its_own_preset_
   const MemoryChange foretold = preview(*session, preset("full"));
   EXPECT_EQ(foretold.n_reread, session->tokens().size());
   EXPECT_TRUE(foretold.fits);
-  change(*session, preset("full"));
+  EXPECT_EQ(change(*session, preset("full")).reread,
+            std::vector<kvcache::Reread>({{kvcache::RereadReason::lowered, foretold.n_reread}}));
   EXPECT_EQ(n_coarser_than(session->recipe(), session->stats()), 0u);
   EXPECT_EQ(session->stats().body_bytes, before.body_bytes);
   expect_answers(*session);

@@ -12,7 +12,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 using kvcache::SegmentKind;
 using kvcache::TextSegment;
 using testing::Contains;
@@ -109,6 +109,8 @@ TEST_P(EvictingPast, aged_turns_are_compressed_while_the_chat_is_idle_and_the_le
   const IdleReport report = idle(*session);
   EXPECT_TRUE(report.finished);
   EXPECT_GT(report.n_evicted, 0u);
+  EXPECT_EQ(main_reason(report.reread), RereadReason::gathered);
+  EXPECT_GE(n_reread(report.reread), kEpisodeTokens);
   EXPECT_EQ(session->stats().n_evicted - n_before, report.n_evicted);
   std::size_t n_noted = 0;
   for (const LedgerEntry& entry : session->ledger())
@@ -240,7 +242,7 @@ TEST_P(SavedPast, goes_on_token_for_token_and_reads_nothing_again) {
   value_of(first->save());
   const auto second = open_beyond(GetParam());
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.reason, RereadReason::none);
   EXPECT_FALSE(report.too_long);
   EXPECT_EQ(report.n_reread, 0u) << report.message;
   EXPECT_EQ(second->stats().body_bytes, first->stats().body_bytes);
@@ -255,7 +257,7 @@ TEST_F(SessionPast, without_its_saved_cache_a_long_chat_is_read_again_and_still_
   const std::size_t n_chat = with_notes("full")->tokens().size();
   const auto session = open_beyond("full");
   const ResumeReport report = resume(*session);
-  EXPECT_EQ(report.outcome, RestoreOutcome::nothing_saved);
+  EXPECT_EQ(report.reason, RereadReason::nothing_saved);
   EXPECT_EQ(report.n_reread, n_chat);
   EXPECT_EQ(session->n_read(), n_chat);
   for (const Fact& fact : kFacts) expect_knows(*session, fact);

@@ -13,7 +13,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 
 Engine& hybrid_engine(const RecurrentKind& kind) {
   static const test::TempFolder folder(test::Place::memory);
@@ -72,7 +72,10 @@ TEST_P(HybridChat, edited_in_the_middle_says_what_it_says_when_read_anew) {
   const std::size_t n_unread = session->tokens().size() - session->n_read();
   EXPECT_LE(n_unread, kInterval);
   const std::vector<std::int32_t> wanted = read_anew_and_say(letters(33, 'd'));
-  say(*session, letters(33, 'd'));
+  const ReadReport read = say(*session, letters(33, 'd')).read;
+  EXPECT_GT(read.n_tokens, n_unread) << "the message is read for the first time";
+  const std::vector<kvcache::Reread> again = {{RereadReason::checkpoint, n_unread}};
+  EXPECT_EQ(read.reread, n_unread > 0 ? again : std::vector<kvcache::Reread>());
   EXPECT_EQ(ids(*session), wanted);
 }
 
@@ -141,7 +144,7 @@ TEST_P(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
   for (const bool cuts : {false, true}) {
     const auto session = chat();
     const ResumeReport report = resume(*session);
-    EXPECT_EQ(report.outcome, RestoreOutcome::restored) << report.message;
+    EXPECT_EQ(report.reason, RereadReason::none) << report.message;
     EXPECT_EQ(report.n_reread, 0u);
     const auto journal = journal_;
     if (cuts) {
@@ -167,7 +170,7 @@ TEST_P(HybridChat, saved_again_after_a_turn_writes_only_new_states) {
   EXPECT_LT(second.bytes_written, all / 2);
   EXPECT_EQ(value_of(session->save()).n_records_written, 0u);
   const auto again = chat();
-  EXPECT_EQ(resume(*again).outcome, RestoreOutcome::restored);
+  EXPECT_EQ(resume(*again).reason, RereadReason::none);
 }
 
 // The records that hold states, by id; those of the running ones last.
@@ -223,7 +226,7 @@ TEST_P(HybridChat, whose_states_are_all_damaged_is_read_again) {
     records_.caches.begin()->second.records.erase(id);
   const auto session = chat();
   const ResumeReport report = resume(*session);
-  EXPECT_EQ(report.outcome, RestoreOutcome::damaged);
+  EXPECT_EQ(report.reason, RereadReason::damaged);
   EXPECT_EQ(report.n_reused, 0u);
   say(*session, letters(25, 'd'));
   EXPECT_EQ(ids(*session), wanted);

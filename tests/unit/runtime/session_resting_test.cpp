@@ -13,7 +13,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 using testing::HasSubstr;
 
 constexpr const char* kQuestions[] = {"Which pet does Matteo Thorsen keep?",
@@ -110,7 +110,7 @@ TEST_P(Resting, it_goes_on_in_another_process_as_if_nothing_had_been) {
   records_.caches = records;
   const auto second = open_beyond(GetParam(), limit_);
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.reason, RereadReason::none);
   EXPECT_EQ(report.n_reread, 0u);
   EXPECT_EQ(second->stats().n_resting, n_resting);
   EXPECT_EQ(go_on(*second), uninterrupted);
@@ -126,7 +126,10 @@ TEST_F(SessionResting, what_the_store_has_lost_is_read_again) {
   ASSERT_GT(n_resting_records(chat_), 0u);
   std::erase_if(records_.caches,
                 [](const auto& row) { return row.first.name.find(" from ") != std::string::npos; });
-  EXPECT_THAT(ask(*session, kQuestions[0]).text, HasSubstr("rabbit"));
+  const GenerateReport answer = ask(*session, kQuestions[0]);
+  EXPECT_THAT(answer.text, HasSubstr("rabbit"));
+  EXPECT_EQ(main_reason(answer.read.reread), RereadReason::episode_lost);
+  EXPECT_GE(n_reread(answer.read.reread), session->episodes()[0].n_tokens);
   expect_journal_holds(*session);
 }
 

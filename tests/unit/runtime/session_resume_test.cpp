@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <fstream>
 
+#include "kvcache/snapshot/manifest.h"
 #include "runtime/contract/cache_key.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::Reread;
+using kvcache::RereadReason;
 using runtime::MessageState;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class Resume : public ChatTest {
@@ -54,7 +58,7 @@ TEST_P(EveryPreset, continues_token_for_token_and_reads_nothing_again) {
   const auto engine = open_engine(bundled_model());  // as a new process would
   const auto second = open(GetParam(), 0, *engine);
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.reason, RereadReason::none);
   EXPECT_EQ(report.n_chat_tokens, n_chat);
   EXPECT_EQ(report.n_reused, n_chat);
   EXPECT_EQ(report.n_reread, 0u);
@@ -72,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset,
 TEST_F(Resume, of_an_empty_chat_finds_nothing_and_is_no_error) {
   const auto session = open("full");
   const ResumeReport report = resume(*session);
-  EXPECT_EQ(report.outcome, RestoreOutcome::nothing_saved);
+  EXPECT_EQ(report.reason, RereadReason::nothing_saved);
   EXPECT_EQ(report.n_chat_tokens, 0u);
   EXPECT_EQ(ask(*session, "Where is the brass bell?").finish, Finish::end_of_turn);
 }
@@ -91,7 +95,8 @@ TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
   EXPECT_EQ(last, n_steps);
   EXPECT_EQ(report.n_reused, 0u);
   EXPECT_EQ(report.n_reread, n_chat);
-  EXPECT_FALSE(report.message.empty());
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::nothing_saved, n_chat}));
+  EXPECT_EQ(report.message, "There is no saved cache.");
   EXPECT_EQ(session->n_read(), n_chat);
 }
 
@@ -103,9 +108,11 @@ TEST_F(Resume, after_a_damaged_record_reads_again_and_says_so) {
   bytes[bytes.size() / 2] ^= std::byte{1};
   const auto second = open("compact");
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::partly);
+  EXPECT_EQ(report.reason, RereadReason::damaged);
+  EXPECT_GT(report.n_reused, 0u);
   EXPECT_EQ(report.n_reused + report.n_reread, first->tokens().size());
   EXPECT_GT(report.n_reread, 0u);
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::damaged, report.n_reread}));
   EXPECT_FALSE(report.message.empty());
   EXPECT_EQ(ask(*second, held_out_questions().at(1)).finish, Finish::end_of_turn);
   value_of(second->save());  // and the next resume is whole again
@@ -117,10 +124,50 @@ TEST_F(Resume, with_another_recipe_reads_again_and_says_so) {
   value_of(first->save());
   const auto second = open("full");
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::other_recipe);
+  EXPECT_EQ(report.reason, RereadReason::other_recipe);
   EXPECT_EQ(report.n_reread, first->tokens().size());
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::other_recipe, report.n_reread}));
   EXPECT_FALSE(report.message.empty());
   EXPECT_EQ(second->stats().n_evicted, 0u);
+}
+
+TEST_F(Resume, of_a_chat_that_has_changed_reads_again_from_there) {
+  const auto first = begin("full");
+  value_of(first->save());
+  const std::size_t n_kept = first->messages()[1].end;
+  ASSERT_TRUE(journal_.truncate(chat_, first->messages()[1].id).ok());
+  value_of(open("full")->resume({}, {}));  // it was cut: nothing to read
+  const auto second = open("full");
+  resume(*second);
+  value_of(second->add_user("Who else is there?"));
+  const auto third = open("full");
+  const ResumeReport report = resume(*third);
+  EXPECT_GE(report.n_reused, n_kept);
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::other_tokens, report.n_reread}));
+  EXPECT_EQ(report.n_reread, third->tokens().size() - report.n_reused);
+}
+
+TEST_F(Resume, of_a_cache_in_a_format_of_tomorrow_reads_again) {
+  const auto first = begin("full");
+  value_of(first->save());
+  auto& manifest = records_.caches.at(runtime::cache_key(chat_)).manifest->bytes;
+  manifest[8] = std::byte{99};  // its version
+  kvcache::sign_manifest(manifest);
+  const ResumeReport report = resume(*open("full"));
+  EXPECT_THAT(report.reread,
+              ElementsAre(Reread{RereadReason::other_format, first->tokens().size()}));
+  EXPECT_THAT(report.message, HasSubstr("(format 99;"));
+}
+
+TEST_F(Resume, under_a_limit_that_the_saved_cache_does_not_fit_reads_again) {
+  const auto first = begin("full");
+  value_of(first->save());
+  const auto engine = open_engine(bundled_model());
+  const auto least = value_of(
+      engine->estimate(value_of(resolve_recipe("extreme")), {.n_tokens = first->tokens().size()}));
+  const auto second = open("full", least.arena_bytes, *engine);
+  const ResumeReport report = resume(*second);
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::over_limit, first->tokens().size()}));
 }
 
 TEST_F(Resume, with_another_model_reads_again_and_says_so) {
@@ -136,8 +183,9 @@ TEST_F(Resume, with_another_model_reads_again_and_says_so) {
   const auto engine = open_engine(path);
   const auto second = open("full", 0, *engine);
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::other_model);
+  EXPECT_EQ(report.reason, RereadReason::other_model);
   EXPECT_EQ(report.n_reread, first->tokens().size());
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::other_model, report.n_reread}));
   EXPECT_FALSE(report.message.empty());
 }
 
@@ -193,7 +241,7 @@ TEST_F(Resume, a_short_document_is_known_to_be_of_this_tokenizer) {
   }
   const auto second = open("full");
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.reason, RereadReason::none);
   EXPECT_EQ(report.n_reread, 0u);
   EXPECT_EQ(report.message, "");
   EXPECT_THAT(spelled(*second), testing::Not(HasSubstr("todo")));
@@ -307,10 +355,11 @@ TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
   ASSERT_TRUE(journal_.extend(id, "The bell", some).ok());
   const auto second = open("compact");
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::not_saved, report.n_reread}));
+  EXPECT_EQ(report.reason, RereadReason::not_saved);
   EXPECT_GT(report.n_reread, 0u);  // the question and the cut answer
   EXPECT_LT(report.n_reread, 60u);
-  EXPECT_THAT(report.message, HasSubstr("were read"));
+  EXPECT_EQ(report.message, "The saved cache is older than this text.");
   EXPECT_EQ(stored().back().state, MessageState::interrupted);
   EXPECT_EQ(stored().back().text, "The bell");
   EXPECT_EQ(ask(*second, "Go on.").finish, Finish::end_of_turn);
@@ -346,8 +395,10 @@ TEST_F(Resume, stopped_in_the_middle_of_reading_again_can_go_on) {
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, "STOPPED");
   EXPECT_LT(session->n_read(), n_chat);
-  value_of(session->read({}, {}));
-  EXPECT_EQ(session->n_read(), n_chat);
+  value_of(session->add_user("What else?"));  // is read for the first time
+  EXPECT_THAT(value_of(session->read({}, {})).reread,
+              ElementsAre(Reread{RereadReason::nothing_saved, n_chat}));
+  EXPECT_EQ(session->n_read(), session->tokens().size());
 }
 
 TEST_F(Resume, what_a_stop_left_unread_is_read_message_by_message_with_the_next_one) {

@@ -8,7 +8,7 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::RestoreOutcome;
+using kvcache::RereadReason;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -142,7 +142,7 @@ TEST_F(SessionUnread, another_process_goes_on_with_the_parts_that_are_left) {
   records_.caches = records;
   const auto second = open_beyond();
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.reason, RereadReason::none);
   EXPECT_EQ(report.n_reread, 0u);
   EXPECT_EQ(second->stats().n_unread, n_unread);
   idle_to_the_end(*second);

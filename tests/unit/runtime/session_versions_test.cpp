@@ -120,7 +120,11 @@ TEST_F(Versions, that_were_not_saved_are_read_from_where_they_part) {
       static_cast<std::size_t>(std::ranges::mismatch(first_, second_).in1 - first_.begin());
   ASSERT_TRUE(fresh->switch_to(first_question_).ok());
   expect_at(*fresh, first_, first_.size() - n_common);
-  EXPECT_EQ(value_of(fresh->read({}, {})).n_tokens, first_.size() - n_common);
+  const ReadReport read = value_of(fresh->read({}, {}));
+  EXPECT_EQ(read.n_tokens, first_.size() - n_common);
+  EXPECT_EQ(
+      read.reread,
+      (std::vector<kvcache::Reread>{{kvcache::RereadReason::not_saved, first_.size() - n_common}}));
 }
 
 TEST_F(Versions, of_a_damaged_record_cost_what_was_in_it) {

@@ -281,8 +281,16 @@ typedef struct satchel_session_options {
   uint32_t reserved;
 } satchel_session_options;
 
-/* Why tokens were recomputed. */
-#define SATCHEL_RESUME_RESTORED 0 /* none were */
+/* Why tokens were prefilled again, a sentence for people. NULL: no such reason.
+ *   reason  of a saved cache "nothing_saved", "not_saved", "other_model", "other_recipe",
+ *           "other_tokens", "other_format", "over_limit", "damaged"; of one in memory
+ *           "memory_lost", "checkpoint", "window", "cut_failed", "lowered", "episode_lost",
+ *           "gathered"; later libraries may have more (docs/reliability.md). A report names the
+ *           one of most tokens, or NULL */
+const char *satchel_reason_text(const char *reason);
+
+/* What became of the saved cache. */
+#define SATCHEL_RESUME_RESTORED 0
 #define SATCHEL_RESUME_PARTLY 1   /* up to where the text was edited, or a record is damaged */
 #define SATCHEL_RESUME_NOTHING_SAVED 2
 #define SATCHEL_RESUME_OTHER_MODEL 3
@@ -301,6 +309,7 @@ typedef struct satchel_resume_report {
   double ms;         /* until the next token can be made */
   uint32_t too_long; /* for the model's context: it can be shown, not continued */
   uint32_t reserved;
+  const char *reason; /* satchel_reason_text; NULL: all came from the saved cache */
 } satchel_resume_report;
 
 /* name  by which the chat is found again; NULL without a store, or for a name made of its first
@@ -364,6 +373,8 @@ typedef struct satchel_prefill_report {
   uint64_t n_unread;   /* left: another call came, which a long document makes way for */
   uint64_t n_evicted;  /* summed over lanes */
   double ms;
+  uint64_t n_recomputed; /* tokens prefilled again, since the last report */
+  const char *reason;    /* satchel_reason_text; NULL: none were */
 } satchel_prefill_report;
 
 /* Messages of a conversation had elsewhere, the user's first: all are added, or none. Nothing is
@@ -423,10 +434,12 @@ typedef struct satchel_result {
   uint64_t n_thought;   /* tokens */
   uint64_t n_answer;
   double prefill_ms, decode_ms;
-  int32_t resume_outcome;  /* SATCHEL_RESUME_…: why the whole chat was recomputed; else RESTORED */
+  int32_t resume_outcome;  /* SATCHEL_RESUME_…, where the chat was opened again; else RESTORED */
   uint32_t n_parts;        /* of a chat longer than the context; 0: it is not longer */
   uint32_t n_parts_unread; /* of them, documents' that are not prefilled yet */
   uint32_t reserved;
+  uint64_t n_recomputed; /* tokens prefilled again, since the last report */
+  const char *reason;    /* satchel_reason_text; NULL: none were */
 } satchel_result;
 
 /* Sends a message and answers it.
@@ -537,6 +550,7 @@ typedef struct satchel_memory_change {
   uint64_t n_lowered, n_evicted; /* summed over lanes */
   uint64_t n_recomputed;         /* tokens to be prefilled again; 0: done at once */
   uint64_t least_limit_bytes;    /* where it does not fit */
+  const char *reason;            /* satchel_reason_text; NULL: n_recomputed is 0 */
 } satchel_memory_change;
 
 /* Of the last call that changed something; while a call runs, of its last report. */
