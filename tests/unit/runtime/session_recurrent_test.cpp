@@ -132,6 +132,26 @@ TEST_P(HybridChat, a_version_that_was_left_comes_back_whole_in_another_process_t
   EXPECT_EQ(ids(*again), wanted);
 }
 
+TEST_P(HybridChat, closed_and_opened_twenty_times_says_what_it_says_without_that) {
+  std::vector<std::int32_t> said[2];
+  for (const bool closes : {false, true}) {
+    journal_ = {};
+    records_ = {};
+    std::unique_ptr<Session> session = chat();
+    say(*session, letters(200));
+    for (std::size_t round = 0; round < 20; ++round) {
+      value_of(session->save());
+      if (closes) {
+        session = chat();
+        EXPECT_EQ(resume(*session).n_reread, 0u) << round;
+      }
+      ask(*session, letters(20 + round, 'b'), 5);
+    }
+    said[closes ? 1 : 0] = ids(*session);
+  }
+  EXPECT_EQ(said[1], said[0]);
+}
+
 TEST_P(HybridChat, saved_and_opened_goes_on_and_can_still_be_cut_far_back) {
   MessageId kept;
   {
