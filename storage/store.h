@@ -48,7 +48,7 @@ class Store final : public runtime::ChatStore {
   // For people: why saved caches are not kept, or were thrown away; empty: all is well.
   const std::string& cache_notice() const;
   // In all present chats; also where the store is open to read. The index lies in cache_dir.
-  Result<std::vector<Found>> search(const SearchQuery& query);
+  Result<std::vector<Found>> search(const SearchQuery& query) override;
   bool ended_unclean() const;  // whether the previous process did
 
   // The chat's messages and its saved cache, at once and for good. A cache that cannot be deleted

@@ -100,33 +100,33 @@ Result<void> ChatLoop::open() {
 
 void ChatLoop::see(const runtime::ChatEvent& event) {
   const bool streams = !console_.json();
-  std::visit(
-      runtime::Overloaded{
-          [&](const runtime::ResumeReport& report) {
-            console_.note(app::describe(report));
-            keep(report.reread);
-          },
-          [&](const runtime::ReadReport& report) { keep(report.reread); },
-          [&](const runtime::MemoryChanged& changed) { keep(changed.change.reread); },
-          [&](const runtime::StoredMessage& added) { see(added); },
-          [&](const runtime::MessagesReplaced& replaced) {
-            for (const runtime::StoredMessage& message : replaced.messages)
-              console_.reply((message.role == runtime::Role::user ? "> " : "") + message.text);
-          },
-          [&](const runtime::AnswerDelta& delta) {
-            if (delta.is_thought) return thoughts_.add(delta.text);
-            thoughts_.end();
-            console_.end_progress();
-            if (streams) console_.data(delta.text);
-          },
-          [&](const runtime::GenerateReport& report) {
-            keep(report.read.reread);
-            thoughts_.end();
-            console_.end_progress();
-            if (streams) console_.data("\n");
-          },
-          [](const auto&) {}},
-      event);
+  std::visit(runtime::Overloaded{
+                 [&](const runtime::ResumeReport& report) {
+                   console_.note(app::describe(report));
+                   keep(report.reread);
+                 },
+                 [&](const runtime::ReadReport& report) { keep(report.reread); },
+                 [&](const runtime::MemoryChanged& changed) { keep(changed.change.reread); },
+                 [&](const runtime::StoredMessage& added) { see(added); },
+                 [&](const runtime::MessagesReplaced& replaced) {
+                   for (const runtime::StoredMessage& message : replaced.messages)
+                     console_.reply((message.role == runtime::Role::user ? "> " : "") +
+                                    (message.title.empty() ? message.text : message.title));
+                 },
+                 [&](const runtime::AnswerDelta& delta) {
+                   if (delta.is_thought) return thoughts_.add(delta.text);
+                   thoughts_.end();
+                   console_.end_progress();
+                   if (streams) console_.data(delta.text);
+                 },
+                 [&](const runtime::GenerateReport& report) {
+                   keep(report.read.reread);
+                   thoughts_.end();
+                   console_.end_progress();
+                   if (streams) console_.data("\n");
+                 },
+                 [](const auto&) {}},
+             event);
 }
 
 void ChatLoop::keep(const std::vector<kvcache::Reread>& reread) {

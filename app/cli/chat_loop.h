@@ -70,10 +70,10 @@ class ChatLoop {
 
   Result<void> obey(const std::string& line);
   void show_memory();
-  Result<void> parts(const std::string& numbers);    // of a long chat: listed, or named
-  Result<void> edit(const std::string& text);        // in place of the last question
-  Result<void> again();                              // another answer to it
-  Result<void> versions(const std::string& number);  // listed, or one is gone back to
+  Result<void> parts(const std::string& numbers);     // of a long chat: listed, or named
+  Result<void> edit(const std::string& text);         // in place of the last question
+  Result<void> again();                               // another answer to it
+  Result<void> versions(const std::string& numbers);  // listed, or one is gone back to
   Result<void> show_thoughts();
   Result<void> pack();
   Result<void> start_over();

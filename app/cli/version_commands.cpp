@@ -1,6 +1,7 @@
 // What is said otherwise: the last message edited, its answer given again, and going back.
 #include <algorithm>
-#include <charconv>
+#include <sstream>
+#include <utility>
 
 #include "app/cli/chat_loop.h"
 
@@ -53,8 +54,8 @@ Result<void> ChatLoop::again() {
   return answered(report);
 }
 
-// Numbers from 1; of the last message that has several.
-Result<void> ChatLoop::versions(const std::string& number) {
+// "3 1": of message 3 the first; "1": of the last message that has several. As the list has them.
+Result<void> ChatLoop::versions(const std::string& numbers) {
   runtime::ChatService& service = conversation_->service();
   SATCHEL_TRY_ASSIGN(const std::vector<MessageVersions> all,
                      service.versions(conversation_->chat(), conversation_->call()));
@@ -62,29 +63,33 @@ Result<void> ChatLoop::versions(const std::string& number) {
     console_.reply("Nothing in this chat has several versions. /edit and /again make them.");
     return {};
   }
-  if (number.empty()) {
+  const auto messages = conversation_->session().messages();
+  const auto place_of = [&](const MessageVersions& one) {
+    const auto found = std::ranges::find(messages, one.message, &SessionMessage::id);
+    return static_cast<std::size_t>(found - messages.begin()) + 1;
+  };
+  std::istringstream typed(numbers);
+  std::size_t place = place_of(all.back()), wanted = 0;
+  if (!(typed >> wanted)) {
     std::string text;
-    const auto messages = conversation_->session().messages();
     for (const MessageVersions& one : all) {
-      const auto found = std::ranges::find(messages, one.message, &SessionMessage::id);
-      text += (text.empty() ? "" : "\n") + std::string("  ") +
-              (found->role == runtime::Role::user ? "your message " : "answer ") +
-              std::to_string(found - messages.begin() + 1) + ": version " +
+      const bool is_users = messages[place_of(one) - 1].role == runtime::Role::user;
+      text += (text.empty() ? "" : "\n") + std::string("  message ") +
+              std::to_string(place_of(one)) + (is_users ? " (yours)" : " (answer)") + ": version " +
               std::to_string(number_of(one)) + " of " + std::to_string(one.versions.size());
     }
     console_.reply(text);
     return {};
   }
-  const MessageVersions& last = all.back();
-  std::size_t wanted = 0;
-  const char* const end = number.data() + number.size();
-  const auto read = std::from_chars(number.data(), end, wanted);
-  if (read.ec != std::errc() || read.ptr != end || wanted == 0 || wanted > last.versions.size())
+  if (std::size_t second = 0; typed >> second) place = std::exchange(wanted, second);
+  const auto chosen =
+      std::ranges::find_if(all, [&](const MessageVersions& one) { return place_of(one) == place; });
+  if (chosen == all.end() || wanted == 0 || wanted > chosen->versions.size())
     return Error{ErrorKind::invalid, "PARAM",
-                 "There is no version \"" + number + "\": there are versions 1 to " +
-                     std::to_string(last.versions.size()) + "."};
-  if (wanted == number_of(last)) return {};
-  return service.switch_to(conversation_->chat(), last.versions[wanted - 1], conversation_->call());
+                 "There is no such version: \"" + numbers + "\". /version lists them."};
+  if (wanted == number_of(*chosen)) return {};
+  return service.switch_to(conversation_->chat(), chosen->versions[wanted - 1],
+                           conversation_->call());
 }
 
 }  // namespace satchel::app

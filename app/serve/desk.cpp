@@ -178,12 +178,14 @@ Result<KnownChat*> Desk::begin_chat(Turn& turn, const kvcache::Recipe& recipe,
   return &chats_.back();
 }
 
-Result<KnownChat*> Desk::branch(KnownChat& from, const std::stop_token& stop) {
+Result<KnownChat*> Desk::branch(KnownChat& from, std::size_t n, const std::stop_token& stop) {
+  // Only what they have in common: the rest is another conversation's.
   SATCHEL_TRY_ASSIGN(const runtime::ChatHandle handle, with_room(&from, [&] {
-                       return service_.branch(from.handle, {stop, {}});
+                       return service_.branch(from.handle, {stop, {}}, last_of(from, n));
                      }));
   KnownChat chat = from;
   set_id(chat, fresh_id("chat-"));
+  chat.said.resize(n);
   chat.handle = handle;
   chat.saved = {};
   chat.used = ++n_uses_;
@@ -199,13 +201,18 @@ Result<KnownChat*> Desk::branch(KnownChat& from, const std::stop_token& stop) {
   return &chats_.back();
 }
 
+// Of the first n messages. The system text stays read, but where it is the beginning of the first
+// message.
+runtime::MessageId Desk::last_of(const KnownChat& chat, std::size_t n) const {
+  if (n > 0) return chat.ids.at(n - 1);
+  const bool is_apart = !service_.engine()->chat_template().system_in_first_turn();
+  return is_apart ? chat.system_id : runtime::MessageId{};
+}
+
 Result<void> Desk::cut(KnownChat& chat, std::size_t n, const std::stop_token& stop) {
   if (n >= chat.said.size()) return {};
   if (n == 0 && chat.ids.empty()) return {};
-  runtime::MessageId last = n > 0 ? chat.ids.at(n - 1) : runtime::MessageId{};
-  // The system text stays read, but where it is the beginning of the first message.
-  if (n == 0 && !service_.engine()->chat_template().system_in_first_turn()) last = chat.system_id;
-  SATCHEL_TRY(service_.truncate(chat.handle, last, {stop, {}}));
+  SATCHEL_TRY(service_.truncate(chat.handle, last_of(chat, n), {stop, {}}));
   chat.said.resize(n);
   chat.ids.resize(n);
   return {};
@@ -214,8 +221,6 @@ Result<void> Desk::cut(KnownChat& chat, std::size_t n, const std::stop_token& st
 Result<void> Desk::add(const Turn& turn, const std::stop_token& stop) {
   KnownChat& chat = *turn.chat_;
   const ChatRequest& request = turn.request_;
-  if (turn.is_branch_)
-    SATCHEL_TRY(cut(chat, n_common(chat.said, request.messages, *request.form), stop));
   std::vector<runtime::MessageText> texts;
   for (std::size_t i = chat.said.size(); i < request.messages.size(); ++i)
     texts.push_back(

@@ -171,7 +171,9 @@ class Desk {
   Result<KnownChat*> choose_alike(Turn& turn, KnownChat& match, const std::stop_token& stop);
   Result<KnownChat*> begin_chat(Turn& turn, const kvcache::Recipe& recipe,
                                 const std::stop_token& stop);
-  Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
+  // The chat's first n messages go on in another one.
+  Result<KnownChat*> branch(KnownChat& from, std::size_t n, const std::stop_token& stop);
+  runtime::MessageId last_of(const KnownChat& chat, std::size_t n) const;
   Result<runtime::ResumeReport> open(KnownChat& chat, const std::stop_token& stop);
   Result<void> cut(KnownChat& chat, std::size_t n, const std::stop_token& stop);
   Result<void> fill(const Turn& turn, const std::stop_token& stop);

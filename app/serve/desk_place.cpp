@@ -57,7 +57,7 @@ Result<KnownChat*> Desk::choose_alike(Turn& turn, KnownChat& match, const std::s
   SATCHEL_TRY_ASSIGN(turn.resumed_, open(match, stop));
   const std::size_t n = n_common(match.said, request.messages, *request.form);
   if (n == match.said.size()) return &match;
-  const auto branched = branch(match, stop);
+  const auto branched = branch(match, n, stop);
   if (branched.ok()) {
     turn.is_branch_ = true;
     return *branched;

@@ -10,6 +10,7 @@ constexpr std::string_view kMagic = "SATCHELM";
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kSizeAt = 12;  // of the field that holds the manifest's size
 constexpr std::size_t kSpanBytes = 28, kLaneBytes = 16, kPageBytes = 40, kEntryBytes = 32;
+constexpr std::size_t kNeededBytes = 12;
 constexpr std::size_t kReachPartBytes = 20, kExactStateBytes = 16, kStateBytes = 17;
 constexpr std::uint64_t kSerialMax = std::uint64_t{1} << 62;  // many more than can ever be made
 
@@ -54,9 +55,9 @@ void write_reach(ByteWriter& writer, const Reach& reach) {
         .number(part.moved);
 }
 
-void write_ids(ByteWriter& writer, const std::vector<RecordId>& ids) {
-  write_count(writer, ids);
-  for (const RecordId id : ids) writer.number(id);
+void write_needed(ByteWriter& writer, const std::vector<EarlierText::Record>& records) {
+  write_count(writer, records);
+  for (const EarlierText::Record& record : records) writer.number(record.id).number(record.n_bytes);
 }
 
 // Of its tokens only those that are not as the text's.
@@ -66,8 +67,8 @@ void write_earlier(ByteWriter& writer, const EarlierText& earlier,
   writer.number(static_cast<std::uint64_t>(differs - earlier.tokens.begin()));
   writer.number(static_cast<std::uint32_t>(earlier.tokens.end() - differs));
   for (auto token = differs; token != earlier.tokens.end(); ++token) writer.number(*token);
-  write_ids(writer, earlier.manifest);
-  write_ids(writer, earlier.records);
+  write_needed(writer, earlier.manifest);
+  write_needed(writer, earlier.records);
 }
 
 // Reads a manifest part by part; each part checks what it says against what stood before.
@@ -118,7 +119,7 @@ class ManifestReader {
   Result<void> read_page(const StoredLane& lane, StoredPage& page);
   Result<void> read_score_chunks();
   Result<void> read_states();
-  std::vector<RecordId> read_ids();
+  std::vector<EarlierText::Record> read_needed();
   Result<void> read_earlier();
   Result<void> read_records();
 
@@ -294,17 +295,22 @@ Result<void> ManifestReader::read_states() {
   return check(fits && ends, "states");
 }
 
-std::vector<RecordId> ManifestReader::read_ids() {
-  std::vector<RecordId> ids(count(sizeof(RecordId)));
-  for (RecordId& id : ids) id = reader_.number<std::uint64_t>();
-  return ids;
+std::vector<EarlierText::Record> ManifestReader::read_needed() {
+  std::vector<EarlierText::Record> records(count(kNeededBytes));
+  for (EarlierText::Record& record : records) {
+    record.id = reader_.number<std::uint64_t>();
+    record.n_bytes = reader_.number<std::uint32_t>();
+  }
+  return records;
 }
 
 // Each ends in tokens of its own: else it would be part of this text, or this text of it.
 Result<void> ManifestReader::read_earlier() {
   const std::size_t n = reader_.number<std::uint32_t>();
   SATCHEL_TRY(check(n > 0 && n <= kEarlierTextsMax, "earlier texts"));
-  const auto is_given = [this](RecordId id) { return id < manifest_.next_record; };
+  const auto is_given = [this](const EarlierText::Record& record) {
+    return record.id < manifest_.next_record;
+  };
   for (std::size_t i = 0; i < n; ++i) {
     EarlierText earlier;
     const auto n_common = reader_.number<std::uint64_t>();
@@ -314,8 +320,8 @@ Result<void> ManifestReader::read_earlier() {
     earlier.tokens.assign(common.begin(), common.end());
     for (std::size_t own = 0; own < n_own; ++own)
       earlier.tokens.push_back(reader_.number<std::int32_t>());
-    earlier.manifest = read_ids();
-    earlier.records = read_ids();
+    earlier.manifest = read_needed();
+    earlier.records = read_needed();
     SATCHEL_TRY(check(!earlier.manifest.empty() &&
                           std::ranges::all_of(earlier.manifest, is_given) &&
                           std::ranges::all_of(earlier.records, is_given),

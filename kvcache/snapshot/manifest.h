@@ -56,14 +56,22 @@ struct StoredLane {
 
 // What the cache held before its text was cut: kept, so that going back reads nothing again.
 struct EarlierText {
+  struct Record {
+    RecordId id = 0;
+    std::uint32_t n_bytes = 0;
+    friend bool operator==(const Record&, const Record&) = default;
+  };
   std::vector<std::int32_t> tokens = {};  // all that the cache had seen
-  std::vector<RecordId> manifest = {};    // records that hold its manifest, in order
-  std::vector<RecordId> records = {};     // those that its manifest lists
+  std::vector<Record> manifest = {};      // that hold its manifest, in order
+  std::vector<Record> records = {};       // that its manifest lists
 
   friend bool operator==(const EarlierText&, const EarlierText&) = default;
 };
 // Chosen: as many answers as somebody asks for once more. The oldest go first.
 inline constexpr std::size_t kEarlierTextsMax = 8;
+// What they may take beside the text, where that takes less itself: for all that, other chats'
+// caches give way. Chosen: a minute of typing at the front of a long chat costs no more.
+inline constexpr std::size_t kEarlierBytes = 64u << 20;
 
 struct Manifest {
   std::uint64_t generation = 0;
@@ -80,7 +88,7 @@ struct Manifest {
   bool has_states = false;                       // of recurrent layers
   std::vector<SavedState> states =
       {};  // positions rise to n_tokens(); none: what is held was cut out
-  std::vector<EarlierText> earlier = {};  // oldest first; none begins this text
+  std::vector<EarlierText> earlier = {};  // oldest first; this text goes on from none of them
   std::vector<RecordEntry> records = {};
 
   std::size_t n_tokens() const { return tokens.size(); }

@@ -118,8 +118,12 @@ Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored
   }
   if (best == nullptr) return false;
   Result<Manifest> manifest = read_earlier(*best);
-  if (!manifest.ok() && manifest.error().kind != ErrorKind::corrupt) return manifest.error();
-  if (!manifest.ok() || refuse(lanes_, *manifest, identity_) != RereadReason::none) return false;
+  const bool is_no_text = !manifest.ok() && (manifest.error().kind == ErrorKind::corrupt ||
+                                             manifest.error().kind == ErrorKind::unsupported);
+  if (!manifest.ok() && !is_no_text) return manifest.error();
+  if (!manifest.ok() || manifest->tokens != best->tokens ||
+      refuse(lanes_, *manifest, identity_) != RereadReason::none)
+    return false;
   manifest->generation = newest.generation;
   manifest->next_record = newest.next_record;
   manifest->next_serial = std::max(manifest->next_serial, newest.next_serial);
@@ -137,7 +141,7 @@ Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored
 Result<Manifest> Restore::read_earlier(const EarlierText& earlier) const {
   std::vector<std::byte> bytes;
   RecordCapacity capacity;
-  for (const RecordId id : earlier.manifest) {
+  for (const auto& [id, n_bytes] : earlier.manifest) {
     const Result<std::vector<std::byte>> stored = store_.record(key_, id);
     if (!stored.ok() && stored.error().kind == ErrorKind::not_found)
       return damaged("a part of an earlier text is missing");

@@ -28,6 +28,7 @@ class Saver {
                           bool keeps_earlier);
   bool is_bound_to(const Manifest& manifest, const SnapshotIdentity& identity) const;
   Result<void> put_earlier(std::span<const std::byte> bytes, const Manifest& manifest);
+  void trim_earlier();
   bool is_referenced(const StoredRecord& record) const;
   std::unordered_set<std::uint64_t> stored_serials() const;
   Result<void> put_pages();
@@ -72,7 +73,8 @@ bool Saver::is_bound_to(const Manifest& manifest, const SnapshotIdentity& identi
 // Its records stay as they are.
 Result<void> Saver::put_earlier(std::span<const std::byte> bytes, const Manifest& manifest) {
   EarlierText earlier = {.tokens = manifest.tokens};
-  for (const RecordEntry& record : manifest.records) earlier.records.push_back(record.id);
+  for (const RecordEntry& record : manifest.records)
+    earlier.records.push_back({.id = record.id, .n_bytes = record.n_bytes});
   while (!bytes.empty()) {
     const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kRecordBytesAim));
     bytes = bytes.subspan(part.size());
@@ -83,10 +85,37 @@ Result<void> Saver::put_earlier(std::span<const std::byte> bytes, const Manifest
         const RecordEntry written,
         write(RecordKind::manifest,
               encode_record(RecordKind::manifest, next_.next_record, {&item, 1}, part), {&cut, 1}));
-    earlier.manifest.push_back(written.id);
+    earlier.manifest.push_back({.id = written.id, .n_bytes = written.n_bytes});
   }
   next_.earlier.push_back(std::move(earlier));
   return {};
+}
+
+std::size_t bytes_of(const EarlierText& text) {
+  std::size_t n = 0;
+  for (const auto* records : {&text.manifest, &text.records})
+    for (const EarlierText::Record& record : *records) n += record.n_bytes;
+  return n;
+}
+
+// The oldest go, where together they take more than the text itself, or the largest of them alone.
+void Saver::trim_earlier() {
+  std::unordered_set<RecordId> counted;
+  std::size_t n_most = 0;
+  for (const StoredRecord& record : next_.records)
+    if (counted.insert(record.entry.id).second) n_most += record.entry.n_bytes;
+  n_most = std::max(n_most, kEarlierBytes);
+  for (const EarlierText& text : next_.earlier) n_most = std::max(n_most, bytes_of(text));
+  std::size_t n = 0;
+  for (std::size_t i = next_.earlier.size(); i-- > 0;) {
+    for (const auto* records : {&next_.earlier[i].manifest, &next_.earlier[i].records})
+      for (const EarlierText::Record& record : *records)
+        if (counted.insert(record.id).second) n += record.n_bytes;
+    if (n <= n_most) continue;
+    next_.earlier.erase(next_.earlier.begin(),
+                        next_.earlier.begin() + static_cast<std::ptrdiff_t>(i + 1));
+    return;
+  }
 }
 
 // Builds on what is stored if that is still what the store has; else writes everything. Records
@@ -280,7 +309,7 @@ Result<void> Saver::put(RecordKind kind) {
   return {};
 }
 
-// As next_.next_record.
+// The record goes to the store under the next number, tight where that is shorter.
 Result<RecordEntry> Saver::write(RecordKind kind, std::vector<std::byte> bytes,
                                  std::span<const Cut> cuts) {
   SATCHEL_ASSERT(bytes.size() <= kRecordBytesMax);
@@ -346,6 +375,7 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
   SATCHEL_TRY(put_tails());
   SATCHEL_TRY(put_scores());
   SATCHEL_TRY(put_states());
+  trim_earlier();
   const Manifest table = manifest(identity);
   const std::vector<std::byte> bytes = encode_manifest(table);
   std::vector<RecordId> live;
@@ -354,8 +384,8 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
     report_.bytes_total += record.n_bytes;
   }
   for (const EarlierText& earlier : table.earlier)
-    for (const std::vector<RecordId>* ids : {&earlier.manifest, &earlier.records})
-      live.insert(live.end(), ids->begin(), ids->end());
+    for (const auto* records : {&earlier.manifest, &earlier.records})
+      for (const EarlierText::Record& record : *records) live.push_back(record.id);
   SATCHEL_TRY(store_.commit(key_, {.generation = next_.generation,
                                    .manifest = bytes,
                                    .live = live,
@@ -382,9 +412,9 @@ Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   if (s.lanes.text.n_tokens == 0) return SaveReport{};
   Result<SaveReport> saved =
       Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/true);
-  // Earlier texts are the first to give way, and may have lost records.
-  if (!saved.ok() &&
-      (saved.error().code == "CACHE_QUOTA" || saved.error().kind == ErrorKind::not_found))
+  // Earlier texts give way where not all fits, and may have lost records.
+  if (!saved.ok() && (saved.error().code == "CACHE_QUOTA" || saved.error().code == "BLOCK_SIZE" ||
+                      saved.error().kind == ErrorKind::not_found))
     saved = Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/false);
   return saved;
 }

@@ -33,6 +33,7 @@ enum class ChatTask {
   open_model,
   use_cpu,
   list_chats,
+  search,
   begin_chat,
   open_chat,
   rename_chat,
@@ -83,6 +84,10 @@ struct ModelSwitched {
 struct ChatsListed {
   std::vector<Chat> chats;  // those that have messages
   ChatFilter filter = ChatFilter::present;
+};
+struct PassagesFound {
+  std::string words;  // that were looked for
+  std::vector<Found> found;
 };
 // The open chat got its first message and is in the library now.
 struct ChatEntered {
@@ -176,12 +181,12 @@ struct Failed {
 // StoredMessage: one that was added, without its tokens. Progress: of reading in tokens.
 // ReadReport: of a document; an answer's stands in its GenerateReport.
 using ChatEvent =
-    std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
-                 ChatChanged, ChatRemoved, ChatOpened, ChatShown, ResumeReport, MessageThoughts,
-                 StoredMessage, MessagesReplaced, VersionsChanged, DocumentParts, Progress,
-                 AnswerStarted, AnswerDelta, ContextEnded, WentOn, OlderParts, GenerateReport,
-                 ReadReport, kvcache::SaveReport, ChatMemory, LedgerChanged, MemoryPreviewed,
-                 MemoryChanged, Noticed, Failed>;
+    std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed,
+                 PassagesFound, ChatEntered, ChatChanged, ChatRemoved, ChatOpened, ChatShown,
+                 ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced, VersionsChanged,
+                 DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
+                 OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
+                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

@@ -169,6 +169,16 @@ Result<std::vector<Chat>> ChatService::chats(const ChatCall& call, ChatFilter fi
   });
 }
 
+Result<std::vector<Found>> ChatService::search(const SearchQuery& query, const ChatCall& call) {
+  using All = std::vector<Found>;
+  return run<All>(ChatTask::search, {}, call, [&](Running& running) -> Result<All> {
+    if (store_ == nullptr) return All();
+    SATCHEL_TRY_ASSIGN(All all, store_->search(query));
+    running.tell(PassagesFound{query.words, all});
+    return all;
+  });
+}
+
 Result<Chat> ChatService::rename(ChatId id, const std::string& title, const ChatCall& call) {
   return run<Chat>(ChatTask::rename_chat, {}, call, [&](Running& running) -> Result<Chat> {
     SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
@@ -242,8 +252,8 @@ void ChatService::close(ChatHandle chat) {
 CallScope ChatService::scope_of(ChatTask task, ChatHandle chat) {
   const bool needs_all =
       task == ChatTask::open_model || task == ChatTask::use_cpu || task == ChatTask::change_memory;
-  const bool no_cache = task == ChatTask::list_chats || task == ChatTask::rename_chat ||
-                        task == ChatTask::restore_chat;
+  const bool no_cache = task == ChatTask::list_chats || task == ChatTask::search ||
+                        task == ChatTask::rename_chat || task == ChatTask::restore_chat;
   return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send, .no_cache = no_cache};
 }
 

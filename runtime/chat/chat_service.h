@@ -4,7 +4,7 @@
 //              they came (the engine is single-threaded), but chats answer at once: they decode
 //              together (DecodeGroup), and calls of other chats come in between two tokens. While a
 //              chat reads a text the others' answers go on, up to their ends; of the calls only
-//              chats(), rename(), restore() and look_aside() come in. Another model, limit or
+//              chats(), search(), rename(), restore() and look_aside() come in. Another model, limit or
 //              recipe waits until no chat answers; a limit that a chat begins with holds at once.
 //              Several chats may be open at once and share the engine's arena and its limit
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
@@ -90,6 +90,8 @@ class ChatService {
   // Those that have messages.
   Result<std::vector<Chat>> chats(const ChatCall& call = {},
                                   ChatFilter filter = ChatFilter::present);
+  // Also while an answer is made.
+  Result<std::vector<Found>> search(const SearchQuery& query, const ChatCall& call = {});
   Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
   // And closes it.
   //   errors  CHAT_OPEN: it answers
@@ -154,7 +156,9 @@ class ChatService {
   Result<void> pin(ChatHandle chat, MessageId message, const ChatCall& call = {});
   Result<void> forget(ChatHandle chat, MessageId message, const ChatCall& call = {});
   // A second chat that goes on from here; what is held is shared.
-  Result<ChatHandle> branch(ChatHandle chat, const ChatCall& call = {});
+  //   last  its last message, as Session::fork()
+  Result<ChatHandle> branch(ChatHandle chat, const ChatCall& call = {},
+                            std::optional<MessageId> last = {});
 
   // Whether the answers to come are thought about.
   Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
@@ -255,7 +259,9 @@ class ChatService {
   // The message, and the chat ends before it.
   Result<SessionMessage> cut_before(OpenChat& chat, MessageId message, bool is_users,
                                     Running& running);
-  Result<void> switch_now(OpenChat& chat, MessageId version, Running& running);
+  // To other messages, by `go`; they are told.
+  Result<void> go_now(OpenChat& chat, Running& running,
+                      const std::function<Result<void>(Session&)>& go);
   // also_none: there may have been some before.
   void tell_versions(const OpenChat& chat, const Running& running, bool also_none = true);
   // For what only a chat with messages has.

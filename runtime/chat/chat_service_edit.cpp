@@ -55,10 +55,11 @@ Result<std::vector<MessageVersions>> ChatService::versions(ChatHandle handle,
 }
 
 // The front end has what both have in common.
-Result<void> ChatService::switch_now(OpenChat& chat, MessageId version, Running& running) {
+Result<void> ChatService::go_now(OpenChat& chat, Running& running,
+                                 const std::function<Result<void>(Session&)>& go) {
   const std::vector<SessionMessage> before(chat.session()->messages().begin(),
                                            chat.session()->messages().end());
-  SATCHEL_TRY(chat.session()->switch_to(version));
+  SATCHEL_TRY(go(*chat.session()));
   chat.unanswered = {};
   const std::span<const SessionMessage> now = chat.session()->messages();
   const auto differs =
@@ -78,7 +79,7 @@ Result<void> ChatService::switch_now(OpenChat& chat, MessageId version, Running&
 
 Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const ChatCall& call) {
   return edit<void>(handle, call, [&](OpenChat& chat, Running& running) {
-    return switch_now(chat, version, running);
+    return go_now(chat, running, [&](Session& session) { return session.switch_to(version); });
   });
 }
 
@@ -119,14 +120,15 @@ Result<void> ChatService::look_aside(const std::function<Result<void>()>& look,
   return run<void>(ChatTask::edit, {}, {.no_cache = true}, call, [&](Running&) { return look(); });
 }
 
-Result<ChatHandle> ChatService::branch(ChatHandle handle, const ChatCall& call) {
-  return edit<ChatHandle>(handle, call,
-                          [&](OpenChat& chat, Running& running) -> Result<ChatHandle> {
-                            SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
-                            SATCHEL_TRY_ASSIGN(OpenChat branch, chat.branch(at, clock_.wall_ms()));
-                            save_now(branch, running);
-                            return add(std::move(branch), {});
-                          });
+Result<ChatHandle> ChatService::branch(ChatHandle handle, const ChatCall& call,
+                                       std::optional<MessageId> last) {
+  return edit<ChatHandle>(
+      handle, call, [&](OpenChat& chat, Running& running) -> Result<ChatHandle> {
+        SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+        SATCHEL_TRY_ASSIGN(OpenChat branch, chat.branch(at, clock_.wall_ms(), last));
+        save_now(branch, running);
+        return add(std::move(branch), {});
+      });
 }
 
 }  // namespace satchel::runtime

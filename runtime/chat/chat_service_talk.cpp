@@ -114,13 +114,14 @@ Result<GenerateReport> ChatService::send_instead(ChatHandle handle, MessageId me
   return run<GenerateReport>(
       ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-        if (chat->session() == nullptr) return no_messages();
+        if (chat->session() == nullptr || chat->session()->messages().empty()) return no_messages();
         const MessageId end = chat->session()->messages().back().id;
         SATCHEL_TRY(cut_before(*chat, message, /*is_users=*/true, running));
         const Result<MessageId> id = commit<MessageId>(
             *chat, text, running, [&](Session& session) { return session.add_user(text); });
         if (!id.ok()) {
-          check(running, ChatTask::edit, switch_now(*chat, end, running));
+          check(running, ChatTask::edit,
+                go_now(*chat, running, [&](Session& session) { return session.truncate(end); }));
           return id.error();
         }
         chat->unanswered = *id;
@@ -135,7 +136,7 @@ Result<GenerateReport> ChatService::answer_again(ChatHandle handle, MessageId an
   return run<GenerateReport>(
       ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-        if (chat->session() == nullptr) return no_messages();
+        if (chat->session() == nullptr || chat->session()->messages().empty()) return no_messages();
         const MessageId end = chat->session()->messages().back().id;
         const Sampling other = sampling_again(sampling, n_versions(*chat->session(), answer));
         SATCHEL_TRY(cut_before(*chat, answer, /*is_users=*/false, running));
@@ -143,7 +144,8 @@ Result<GenerateReport> ChatService::answer_again(ChatHandle handle, MessageId an
         chat->unanswered = question;
         Result<GenerateReport> report = reply(*chat, other, running);
         if (chat->session()->messages().back().id == question)
-          check(running, ChatTask::edit, switch_now(*chat, end, running));
+          check(running, ChatTask::edit,
+                go_now(*chat, running, [&](Session& session) { return session.truncate(end); }));
         else
           tell_versions(*chat, running);
         return report;

@@ -73,13 +73,14 @@ Result<void> OpenChat::enter(const Host& host, const std::string& title, std::in
   return made;
 }
 
-Result<OpenChat> OpenChat::branch(const Host& host, std::int64_t wall_ms) {
+Result<OpenChat> OpenChat::branch(const Host& host, std::int64_t wall_ms,
+                                  std::optional<MessageId> last) {
   ChatStart start = start_;
   start.name = "";
   start.beyond = session_->beyond();
   OpenChat out(std::move(start));
   SATCHEL_TRY(out.make_row(host, name_, wall_ms));
-  Result<std::unique_ptr<Session>> forked = session_->fork(out.id_);
+  Result<std::unique_ptr<Session>> forked = session_->fork(out.id_, last);
   if (forked.ok()) out.session_ = std::move(*forked);
   Result<void> made = forked.ok() ? out.session_->set_beyond(*out.start_.beyond) : forked.error();
   if (made.ok()) return out;

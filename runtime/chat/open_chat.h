@@ -68,7 +68,8 @@ class OpenChat {
                                    const std::stop_token& stop, const ProgressFn& progress);
   // A second chat over the same conversation, with a row of its own.
   //   needs  session()
-  Result<OpenChat> branch(const Host& host, std::int64_t wall_ms);
+  Result<OpenChat> branch(const Host& host, std::int64_t wall_ms,
+                          std::optional<MessageId> last = {});
   void let_go();
   // A chat that was entered here and got no message does not stay in the store. A failure leaves an
   // empty chat there, which is never listed.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kvcache/snapshot/record_store.h"
+#include "runtime/contract/chat_search.h"
 #include "runtime/contract/journal.h"
 
 namespace satchel::runtime {
@@ -37,6 +38,7 @@ struct Chat {
   std::optional<std::int64_t> removed_ms;
   // On the path to the last message; without what an answer gained while it streams.
   std::size_t n_messages = 0, n_tokens = 0;
+  MessageId last = {};  // message; 0: there is none
   // What people call it.
   const std::string& shown_name() const { return name.empty() ? title : name; }
 };
@@ -74,6 +76,9 @@ class ChatStore {
   virtual ChatLibrary& library() = 0;
   // nullptr where there is no place for saved caches: reopening then takes longer.
   virtual kvcache::RecordStore* records() = 0;
+  // In all present chats, the best first.
+  //   errors  SEARCH_WORDS: nothing to look for; UNSUPPORTED where the store cannot search
+  virtual Result<std::vector<Found>> search(const SearchQuery& query);
   // For people: why nothing can be written, or why saved caches are gone.
   virtual std::vector<std::string> notices() const = 0;
   // The chat's messages and its saved cache, at once and for good.
@@ -82,5 +87,9 @@ class ChatStore {
   // has none.
   virtual Result<std::size_t> purge_expired() = 0;
 };
+
+inline Result<std::vector<Found>> ChatStore::search(const SearchQuery&) {
+  return Error{ErrorKind::unsupported, "UNSUPPORTED", "These chats cannot be searched."};
+}
 
 }  // namespace satchel::runtime

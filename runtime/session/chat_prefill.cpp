@@ -62,8 +62,18 @@ Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
   return restore_saved();
 }
 
+kvcache::RestoreReport ChatPrefill::restore() {
+  kvcache::RestoreReport restored = parts_.cache.restore(parts_.transcript.tokens());
+  mark_again();
+  return restored;
+}
+
+void ChatPrefill::mark_again() {
+  for (const SessionMessage& message : parts_.transcript.messages()) mark_again(message);
+}
+
 Result<void> ChatPrefill::restore_saved() {
-  const kvcache::RestoreReport restored = parts_.cache.restore(parts_.transcript.tokens());
+  const kvcache::RestoreReport restored = restore();
   if (restored.reason != kvcache::RereadReason::none)
     parts_.engine.record(LogLevel::warning, "restored after its memory was lost: " +
                                                 reread_text(restored.reason, restored.detail));

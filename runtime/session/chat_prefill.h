@@ -29,7 +29,11 @@ class ChatPrefill {
   // Comes first in every call that needs the cache: a lost one is allocated again, with at most
   // limit_bytes_max.
   Result<void> need_cache(std::size_t limit_bytes_max = SIZE_MAX);
-  // What was saved comes back into an empty cache; the rest is unread.
+  // What was saved comes back into an empty cache, marked as the messages are now; the rest is
+  // unread.
+  kvcache::RestoreReport restore();
+  void mark_again();  // all messages: what the cache has comes from before they were marked
+  // restore() after the memory was lost.
   Result<void> restore_saved();
   // Prepares the script of the recipe's second pass, if it has one. Needed before text is read or
   // compressed.
@@ -65,9 +69,6 @@ class ChatPrefill {
   Result<kvcache::CompactionReport> end_turn();
 
   Past& past() const { return past_; }
-  // What the cache holds of a message becomes pinned or forgotten, as it is marked: it has been read
-  // again, or comes from before it was.
-  void mark_again(const SessionMessage& message);
   // Room in the context for a message of so many tokens, and no episode in reach.
   Result<void> show_near(std::size_t n_tokens, const std::stop_token& stop);
   // During an answer that the context has no room for: older turns leave attention's reach.
@@ -100,6 +101,7 @@ class ChatPrefill {
                                    const std::stop_token& stop, const ProgressFn& progress);
 
   std::size_t needs_of(std::size_t n_tokens, kvcache::SegmentKind kind) const;
+  void mark_again(const SessionMessage& message);
   // Room in the context for the message, and the episodes that it asks about.
   Result<void> prepare(const SessionMessage& message, const std::stop_token& stop);
   // True if it left the message for later, and the answer that notes it.

@@ -42,6 +42,37 @@ void cut_cache(Session::State& s, std::size_t end) {
   s.cache->clear();
 }
 
+// The chat ends at a message that is not in it now: one that was cut.
+Result<void> load_up_to(Session::State& s, MessageId last) {
+  const std::span<const SessionMessage> messages = s.transcript.messages();
+  const MessageId before = messages.empty() ? MessageId{} : messages.back().id;
+  const std::vector<std::int32_t> held(s.transcript.tokens().begin(), s.transcript.tokens().end());
+  SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
+  const Result<Transcript::Loaded> loaded = s.transcript.load_again();
+  if (!loaded.ok()) {
+    const Result<void> back = s.options.journal->truncate(s.options.chat, before);
+    if (!back.ok())
+      s.engine.record(LogLevel::error, "the journal ends elsewhere code=" + back.error().code);
+    return loaded.error();
+  }
+  s.meter.drop_rows();
+  const std::span<const std::int32_t> tokens = s.transcript.tokens();
+  const auto common =
+      static_cast<std::size_t>(std::ranges::mismatch(held, tokens).in1 - held.begin());
+  cut_cache(s, common);
+  kvcache::RereadReason reason = kvcache::RereadReason::not_saved;
+  if (s.cache.n_saved(tokens) > common) {
+    s.cache->clear();
+    const kvcache::RestoreReport restored = s.prefill.restore();
+    if (restored.reason != kvcache::RereadReason::none) reason = restored.reason;
+  }
+  s.cache.rereads().lost({.begin = s.cache.n_tokens(), .end = tokens.size()}, reason);
+  s.engine.record(LogLevel::info,
+                  "went to another text reused=" + std::to_string(s.cache.n_tokens()) +
+                      " of=" + std::to_string(tokens.size()));
+  return {};
+}
+
 }  // namespace
 
 Result<void> Session::truncate(MessageId last) {
@@ -50,8 +81,10 @@ Result<void> Session::truncate(MessageId last) {
   SATCHEL_TRY(s.transcript.settle());
   std::size_t end = 0;
   if (last.value != 0) {
-    SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(last));
-    end = message.end;
+    const Result<SessionMessage> message = s.transcript.find(last);
+    if (!message.ok() && s.options.journal != nullptr) return load_up_to(s, last);
+    SATCHEL_TRY(message);
+    end = message->end;
   }
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   s.transcript.truncate(end);
@@ -71,39 +104,21 @@ Result<void> Session::switch_to(MessageId version) {
   State& s = *state_;
   if (s.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This chat is not kept: it has one version only."};
-  SATCHEL_TRY(s.prefill.need_cache());
-  SATCHEL_TRY(s.transcript.settle());
   SATCHEL_TRY_ASSIGN(std::vector<MessageLink> links, s.options.journal->tree(s.options.chat));
   SATCHEL_TRY_ASSIGN(const MessageId end, MessageTree(std::move(links)).end_of(version));
-  const MessageId before = messages().empty() ? MessageId{} : messages().back().id;
-  const std::vector<std::int32_t> held(tokens().begin(), tokens().end());
-  SATCHEL_TRY(s.options.journal->truncate(s.options.chat, end));
-  const Result<Transcript::Loaded> loaded = s.transcript.load_again();
-  if (!loaded.ok()) {
-    SATCHEL_TRY(s.options.journal->truncate(s.options.chat, before));
-    return loaded.error();
-  }
-  s.meter.drop_rows();
-  const auto common =
-      static_cast<std::size_t>(std::ranges::mismatch(held, tokens()).in1 - held.begin());
-  cut_cache(s, common);
-  kvcache::RereadReason reason = kvcache::RereadReason::not_saved;
-  if (s.cache.n_saved(tokens()) > s.cache.n_tokens()) {
-    s.cache->clear();
-    const kvcache::RestoreReport restored = s.cache.restore(tokens());
-    for (const SessionMessage& message : messages()) s.prefill.mark_again(message);
-    if (restored.reason != kvcache::RereadReason::none) reason = restored.reason;
-  }
-  s.cache.rereads().lost({.begin = s.cache.n_tokens(), .end = tokens().size()}, reason);
-  s.engine.record(LogLevel::info, "switched reused=" + std::to_string(s.cache.n_tokens()) +
-                                      " of=" + std::to_string(tokens().size()));
-  return {};
+  return truncate(end);
 }
 
-Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
+Result<std::unique_ptr<Session>> Session::fork(ChatId chat, std::optional<MessageId> last) {
   State& s = *state_;
   SATCHEL_TRY(s.prefill.need_cache());
   SATCHEL_TRY(s.transcript.settle());
+  std::size_t n_messages = messages().size();
+  if (last) {
+    const auto found = std::ranges::find(messages(), *last, &SessionMessage::id);
+    if (last->value != 0) SATCHEL_TRY(s.transcript.find(*last));
+    n_messages = last->value == 0 ? 0 : static_cast<std::size_t>(found - messages().begin()) + 1;
+  }
   SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> cache, s.cache->fork());
   SessionOptions options = s.options;
   options.chat = chat;
@@ -113,7 +128,8 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
   state->meter.copy(s.meter);
   state->cache.rereads() = s.cache.rereads().copy();
-  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored, s.transcript.stored());
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> stored, s.transcript.stored());
+  stored.resize(n_messages);
   SATCHEL_TRY(state->transcript.restore(stored));
   if (!s.transcript.marks().empty())
     SATCHEL_TRY(state->transcript.set_marks(s.transcript.marks().copied(
@@ -121,6 +137,8 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   if (s.cache.has_store())
     s.past.copy_resting({s.cache.store(), s.cache.key()},
                         {state->cache.store(), state->cache.key()});
+  // Before anything of it is saved: the other chat's text is none of this one's.
+  if (last) cut_cache(*state, state->transcript.tokens().size());
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 

@@ -59,7 +59,8 @@ Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& p
 // reading was stopped are left, to be read one by one.
 Result<bool> IdleWork::read_rest(const std::stop_token& stop, const ProgressFn& progress) {
   if (prefill_.n_unread() == 0) return true;
-  if (!prefill_.has_unread_document()) {
+  const SessionMessage& last = parts_.transcript.messages().back();
+  if (last.role == Role::assistant && last.begin <= parts_.cache.n_tokens()) {
     SATCHEL_TRY(prefill_.prefill_rest());
     return true;
   }

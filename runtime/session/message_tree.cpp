@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 namespace satchel::runtime {
@@ -27,13 +28,12 @@ Result<MessageId> MessageTree::end_of(MessageId message) const {
     return Error{
         ErrorKind::not_found, "MESSAGE_NOT_FOUND",
         "The chat has no message " + std::to_string(message.value) + ". Nothing was changed."};
-  // What follows a message stands behind it: this ends.
-  for (MessageId end = message;;) {
-    const auto newest =
-        std::ranges::find(links_.rbegin(), links_.rend(), end, &MessageLink::parent);
-    if (newest == links_.rend()) return end;
-    end = newest->id;
-  }
+  // In order of sequence what follows a message stands behind it, and the newest last.
+  std::set<MessageId> path = {message};
+  MessageId end = message;
+  for (const MessageLink& link : links_)
+    if (path.contains(link.parent) && link.parent.value != 0) path.insert(end = link.id);
+  return end;
 }
 
 }  // namespace satchel::runtime

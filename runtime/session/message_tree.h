@@ -25,7 +25,7 @@ class MessageTree {
 
   // Of the messages that have more than one, in order.
   std::vector<MessageVersions> versions_of(std::span<const SessionMessage> messages) const;
-  // Where the chat ended last that had this message: the newest that follows it, and so on.
+  // Where the chat ended last that had this message: the newest of all that follow it.
   //   errors  MESSAGE_NOT_FOUND
   Result<MessageId> end_of(MessageId message) const;
 

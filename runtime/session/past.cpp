@@ -199,8 +199,19 @@ Result<bool> Past::read_in_fork(const IndexRange& range, const RepeatScript& scr
                       .progress = progress};
   SATCHEL_TRY(prefill_text(model, pass, {.end = range.end, .kind = SegmentKind::document}));
   SATCHEL_TRY(pack_all(model, pass));
+  SATCHEL_TRY(forget_marked(*reader, range));
   SATCHEL_TRY(cache.edit().gather(range.begin, range.size(), reader->state()));
   return true;
+}
+
+// What is forgotten stays so where it is read once more, or comes back from before it was.
+Result<void> Past::forget_marked(kvcache::Cache& cache, const IndexRange& range) const {
+  for (const SessionMessage& message : parts_.transcript.messages()) {
+    const std::size_t begin = std::max(message.begin, range.begin);
+    const std::size_t end = std::min(message.end, range.end);
+    if (message.is_forgotten && begin < end) SATCHEL_TRY(cache.edit().forget(begin, end - begin));
+  }
+  return {};
 }
 
 std::size_t Past::fork_needs(std::size_t n_tokens) const {
@@ -268,7 +279,7 @@ Result<void> Past::come_back(const IndexRange& episode, const RepeatScript& scri
     seen_at_[episode.begin] = parts_.cache.n_tokens();  // the others rest before it
     SATCHEL_TRY(rest_for(resting_.needs(episode)));
     SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
-    if (is_back) return {};
+    if (is_back) return forget_marked(*parts_.cache, episode);
   }
   SATCHEL_TRY(read_again(episode, is_first ? RereadReason::none : RereadReason::episode_lost,
                          script, stop));

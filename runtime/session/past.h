@@ -154,6 +154,7 @@ class Past {
                           const ProgressFn& progress = {});
   Result<bool> read_in_fork(const IndexRange& range, const RepeatScript& script,
                             const std::stop_token& stop, const ProgressFn& progress = {});
+  Result<void> forget_marked(kvcache::Cache& cache, const IndexRange& range) const;
   std::optional<IndexRange> next_document(std::size_t end) const;
   Result<void> gather_documents(std::size_t end);
   Result<void> gather_until(std::size_t end, const RepeatScript& script,

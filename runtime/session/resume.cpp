@@ -135,7 +135,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   SATCHEL_TRY_ASSIGN(const auto beyond,
                      state.options.journal->note(state.options.chat, kBeyondNote));
   if (goes_on(beyond)) state.past.set_beyond(BeyondContext::episodes);
-  const Restore restore = [&] { return state.cache.restore(tokens()); };
+  const Restore restore = [&] { return state.prefill.restore(); };
   return Resuming{state, began, texts_of(loaded)}.run(restore, std::move(stop), progress);
 }
 
@@ -181,6 +181,7 @@ Result<ResumeReport> Session::resume_copy(const ChatCopy& copy, kvcache::RecordS
     kvcache::RestoreReport restored = state.cache.restore_copy({records, key}, tokens());
     if (state.cache.has_store())
       state.past.copy_resting({records, key}, {state.cache.store(), state.cache.key()});
+    state.prefill.mark_again();
     return restored;
   };
   return Resuming{state, began, {}}.run(restore, std::move(stop), progress);

@@ -259,19 +259,20 @@ class Session {
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 
-  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate(). What is cut
-  // stays in the journal, and what the cache held of it in the store: see switch_to().
+  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate(): any that it
+  // ever had. What is cut stays in the journal, and what the cache held of it in the store. Of text
+  // that comes back nothing is read again that was saved (kvcache/snapshot, EarlierText), but for
+  // episodes that rested.
+  //   errors  MESSAGE_NOT_FOUND. After others the chat is as it was
   Result<void> truncate(MessageId last);
   // Of the messages that have others in their place, which an edit or another answer left. Without
   // a journal there are none.
   Result<std::vector<MessageVersions>> versions() const;
-  // Goes on with the message `version` in the place of another, up to where the chat ended last that
-  // had it. Of its text nothing is read again that was saved (kvcache/snapshot, EarlierText), and
-  // nothing that both have in common.
-  //   errors  MESSAGE_NOT_FOUND. After others the chat is as it was
+  // truncate() to where the chat ended last that had the message `version`.
   Result<void> switch_to(MessageId version);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
-  Result<std::unique_ptr<Session>> fork(ChatId chat);
+  //   last  its last message; 0: it has none; not given: this chat's
+  Result<std::unique_ptr<Session>> fork(ChatId chat, std::optional<MessageId> last = {});
   // The message is never compressed from now on, also where the chat is read again (Marks).
   Result<void> pin(MessageId message);
   // The model forgets the message, the journal keeps it. As pin(); read again, it is forgotten

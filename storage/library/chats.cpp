@@ -9,7 +9,7 @@ constexpr const char* kById =
     "created_ms, used_ms, removed_ms, "
     "(SELECT count(*) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
     "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id AND m.live "
-    "= 1) "
+    "= 1), (SELECT coalesce(max(id), 0) FROM message m WHERE m.chat = chat.id AND m.live = 1) "
     "FROM chat ";
 
 std::string select_chats(const char* rest) {
@@ -31,6 +31,7 @@ Chat chat_at(const Query& row) {
   if (!row.null_at(10)) chat.removed_ms = row.integer_at(10);
   chat.n_messages = static_cast<std::size_t>(row.integer_at(11));
   chat.n_tokens = static_cast<std::size_t>(row.integer_at(12));
+  chat.last = {row.integer_at(13)};
   return chat;
 }
 

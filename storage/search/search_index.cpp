@@ -47,7 +47,8 @@ std::string without_controls(std::string_view text) {
 
 std::string mark_of(const Chat& chat) {
   return std::to_string(chat.used_ms) + " " + std::to_string(chat.n_messages) + " " +
-         std::to_string(chat.n_tokens) + " " + chat.shown_name();
+         std::to_string(chat.n_tokens) + " " + std::to_string(chat.last.value) + " " +
+         chat.shown_name();
 }
 
 // An empty file gets the tables; one that is not ours is an error.

@@ -100,6 +100,39 @@ TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
   EXPECT_EQ(life.state.conversation()->rowCount(), 6);
 }
 
+TEST_F(InProcessTest, an_edit_is_gone_back_from_in_the_next_life) {
+  ChatKey key = 0;
+  QString first;
+  {
+    Life life(m_folder.path());
+    ASSERT_TRUE(life.openModel()) << life.error();
+    life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes));
+    ASSERT_TRUE(life.waitReady()) << life.error();
+    ASSERT_TRUE(life.send(u"What is the code for the crimson chapel?"_s)) << life.error();
+    const ConversationModel& rows = *life.state.conversation();
+    first = rows.message(3).text;
+    key = life.state.chat().id;
+    ASSERT_TRUE(life.state.canReplace(2));
+    life.state.sendInstead(rows.message(2).id, u"When does Ada Halvorsen come?"_s);
+    ASSERT_TRUE(life.wait([&] { return rows.rowCount() == 4 && life.state.canReplace(3); }))
+        << life.error();
+    EXPECT_NE(rows.message(3).text, first);
+    ASSERT_TRUE(life.wait([&] { return rows.message(2).versions.size() == 2; }));
+  }
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.openChat(key);
+  const ConversationModel& rows = *life.state.conversation();
+  ASSERT_TRUE(life.wait([&] { return rows.rowCount() == 4 && !rows.message(2).versions.empty(); }))
+      << life.error();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  life.state.switchVersion(2, -1);
+  ASSERT_TRUE(life.wait([&] { return rows.rowCount() == 4 && rows.message(3).text == first; }))
+      << life.error();
+  ASSERT_TRUE(life.send(u"Who is a pilot?"_s)) << life.error();
+  EXPECT_EQ(rows.rowCount(), 6);
+}
+
 TEST_F(InProcessTest, closing_while_it_answers_loses_no_message) {
   {
     Life life(m_folder.path());

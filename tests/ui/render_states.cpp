@@ -4,6 +4,7 @@
 #include <QDialog>
 #include <QDir>
 #include <QFontDatabase>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollBar>
@@ -82,6 +83,29 @@ void openSample(Scene& scene, const QString& preset) {
   scene.engine.playAll();
 }
 
+void showSearch(Scene& scene) {
+  openSample(scene, u"balanced"_s);
+  scene.state.dismissResume();
+  auto* panel = scene.window->findChild<ChatListPanel*>();
+  panel->filter()->setText(u"key"_s);
+  scene.state.search(u"key"_s);
+  const auto found = [](const char* chat, const std::string& passage) {
+    satchel::runtime::Found one;
+    one.chat = {1};
+    one.chat_name = chat;
+    one.message = {1};
+    one.passage = passage;
+    const std::size_t at = passage.find("key");
+    one.hits = {{at, at + 3}};
+    return one;
+  };
+  scene.engine.tell(satchel::runtime::PassagesFound{
+      "key",
+      {found("Field notes, week 14", "Mara asked for the spare key on Tuesday"),
+       found("Letter to the archive", "the key to the map room hangs behind the door"),
+       found("What the harbour office wrote about the new moorings", "no key is needed")}});
+}
+
 // Of a chat with two versions of a question and three of its answer; the question is edited.
 void showVersions(Scene& scene) {
   openSample(scene, u"balanced"_s);
@@ -101,8 +125,7 @@ void showVersions(Scene& scene) {
   said(9, Role::assistant,
        "Estelle Ibarra has it. The notes of 14 March say that she took it along to the harbour "
        "office, and nobody wrote that it came back.");
-  scene.engine.tell(
-      satchel::runtime::VersionsChanged{{{{5}, {{3}, {5}}}, {{9}, {{6}, {8}, {9}}}}});
+  scene.engine.tell(satchel::runtime::VersionsChanged{{{{5}, {{3}, {5}}}, {{9}, {{6}, {8}, {9}}}}});
   Scene::settle();
   scene.window->composer()->beginEdit(5, u"And who has the other one?"_s);
 }
@@ -528,6 +551,7 @@ const State kStates[] = {
     {"41-unopened", showUnopened},
     {"42-deleted-chats", showDeletedChats, 1100, 640},
     {"43-versions", showVersions, 1280, 820},
+    {"45-search", showSearch, 1280, 820},
     {"44-versions-narrow", showVersions, 760, 640, false, false},
 };
 

@@ -60,6 +60,7 @@ class ScriptedEngine final : public EngineClient {
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
   void listDeleted() override;
+  void search(const QString& words) override { m_searched.append(words); }
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
@@ -96,6 +97,7 @@ class ScriptedEngine final : public EngineClient {
   bool isIdlePaused() const { return m_isIdlePaused; }
   bool thinks() const { return m_thinks; }
   const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
+  const QStringList& searched() const { return m_searched; }
   // What was asked for last: "instead 3: text", "again 4", "switch 5".
   const QString& replaceAsked() const { return m_replaceAsked; }
   // What was asked of all parts last.
@@ -129,6 +131,7 @@ class ScriptedEngine final : public EngineClient {
   SavedChat m_open;
   QString m_answer, m_thought;
   QString m_askedAll, m_replaceAsked;
+  QStringList m_searched;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;
   bool m_isAnswering = false;

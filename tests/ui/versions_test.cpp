@@ -130,6 +130,7 @@ TEST_F(VersionsTest, an_edit_that_is_refused_gives_the_text_back) {
   press(Qt::Key_Return);
   play();
   EXPECT_EQ(edit()->toPlainText(), u"What does it say?"_s);
+  EXPECT_TRUE(scene.window->composer()->isEditing()) << "sent again it is the edit still";
   EXPECT_EQ(texts().size(), 4);
   EXPECT_EQ(scene.state.phase(), Phase::Ready);
 }

@@ -168,6 +168,7 @@ void AppState::send(const QString& text) {
 
 void AppState::beginAsking(const QString& text) {
   m_sentText = text;
+  m_replacedMessage = 0;
   dismissResume();
   if (m_phase == Phase::Ready) return setPhase(Phase::Reading);
   m_partsReading.makesWay = true;

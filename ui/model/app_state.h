@@ -3,7 +3,8 @@
 // it.
 //   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells ·
 //            app_state_beyond.cpp  both, where a chat is longer than the model's context ·
-//            app_state_versions.cpp  both, where something is said otherwise
+//            app_state_versions.cpp  both, where something is said otherwise ·
+//            app_state_search.cpp  both, of what is looked for
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
 //            is on the screen stays to be read, as do the words of a chat that could not be opened
@@ -19,6 +20,7 @@
 #include "ui/model/context_question.h"
 #include "ui/model/conversation_model.h"
 #include "ui/model/engine_client.h"
+#include "ui/model/found_model.h"
 #include "ui/model/memory_panel_state.h"
 #include "ui/model/reading_clock.h"
 #include "ui/model/resume_state.h"
@@ -36,6 +38,7 @@ class AppState : public QObject {
 
   ConversationModel* conversation() { return &m_conversation; }
   ChatListModel* chats() { return &m_chats; }
+  FoundModel* found() { return &m_found; }
   MemoryPanelState* memory() { return &m_memory; }
 
   Phase phase() const { return m_phase; }
@@ -69,6 +72,10 @@ class AppState : public QObject {
   void useCpu();
   void newChat();
   void openChat(ChatKey chat);
+  // Looks for the words in all messages: found(). Too few letters find nothing.
+  void search(const QString& words);
+  // Opens the chat where it is not open, and shows the message: messageWanted().
+  void openFound(int row);
   void renameChat(ChatKey chat, const QString& title);
   void deleteChat(ChatKey chat);
   void restoreDeleted();
@@ -100,7 +107,8 @@ class AppState : public QObject {
   bool canReplace(int row) const {
     return m_phase == Phase::Ready && row >= 0 && m_conversation.message(row).canReplace;
   }
-  void sendInstead(qint64 message, const QString& text);
+  // False: not now.
+  bool sendInstead(qint64 message, const QString& text);
   void answerAgain(int row);
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
   // The question that the row answers; empty: there is none.
@@ -120,6 +128,8 @@ class AppState : public QObject {
   void deletedChanged();
   void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
   void listingFailed();  // of chats, deleted ones or not
+  void foundChanged();
+  void messageWanted(int row);
   void questionChanged();
   void namedChanged();
   void partsListed(const satchel::runtime::OlderParts& parts);
@@ -131,8 +141,10 @@ class AppState : public QObject {
   void cpuOffered();
   // Something else is being done now than what the last error was about.
   void workBegun();
-  // What the user wrote was not taken: it belongs back into the input box.
+  // What the user wrote was not taken: it belongs back into the input box. Instead of a message:
+  // as an edit of that one.
   void textRefused(const QString& text);
+  void editRefused(qint64 message, const QString& text);
   void noticeShown(const QString& text);
 
  private:
@@ -151,6 +163,8 @@ class AppState : public QObject {
   void beginAsking(const QString& text);
   void onPartsListed(const runtime::OlderParts& parts);
   void onReplaced(const runtime::MessagesReplaced& replaced);
+  void onFound(const runtime::PassagesFound& found);
+  void showWanted();
   void onMemory(const runtime::ChatMemory& memory);
   void onModelOpened(const runtime::ModelFacts& model);
   void onChatOpened(const runtime::ChatOpened& opened);
@@ -166,6 +180,7 @@ class AppState : public QObject {
   void previewChat(const ChatSettings& settings);
   void onApplied(const runtime::MemoryChanged& changed);
   void onFailed(const runtime::Failed& failed);
+  void refuseText();
   void endFailed(runtime::ChatTask task);
   void showFailed(const runtime::Failed& failed);
   void showStopped(runtime::ChatTask task, const QString& notAttached);
@@ -181,6 +196,9 @@ class AppState : public QObject {
   const Clock* m_clock;
   ConversationModel m_conversation;
   ChatListModel m_chats;
+  FoundModel m_found;
+  QString m_searched;     // the words looked for last
+  FoundPassage m_wanted;  // to be shown once its chat is open; chat 0: none
   MemoryPanelState m_memory;
   Phase m_phase = Phase::NoModel;
   bool m_isOnlyShown = false;  // the chat on the screen could not be opened: NoModel, if idle
@@ -192,6 +210,8 @@ class AppState : public QObject {
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
   // Until its message is in the library.
   QString m_sentText;
+  qint64 m_replacedMessage = 0;  // by that text; 0: it is a new one
+  int m_switchedRow = -1;        // whose version is being switched
   std::pair<QString, QString> m_sentDocument;
   // The document in parts that is being read.
   struct PartsReading {

@@ -65,6 +65,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
             m_waiting.clear();
           },
           [this](const runtime::ChatsListed& listed) { onChatsListed(listed); },
+          [this](const runtime::PassagesFound& found) { onFound(found); },
           [this](const runtime::ChatOpened& opened) { onChatOpened(opened); },
           [this](const runtime::ChatShown& shown) { onChatShown(shown); },
           [this](const runtime::ChatEntered& entered) {
@@ -184,6 +185,7 @@ void AppState::onChatShown(const runtime::ChatShown& shown) {
   load(shown.messages);
   m_isOnlyShown = true;
   takeChat(entryOf(shown.chat));
+  showWanted();
 }
 
 void AppState::onChatOpened(const runtime::ChatOpened& opened) {
@@ -192,6 +194,7 @@ void AppState::onChatOpened(const runtime::ChatOpened& opened) {
   // A saved chat is ready when it has been resumed.
   setPhase(m_conversation.rowCount() == 0 ? Phase::Ready : Phase::Opening);
   takeChat(entryOf(opened.chat));
+  showWanted();
   attachNext();
 }
 
@@ -257,11 +260,15 @@ void AppState::onFailed(const runtime::Failed& failed) {
     m_memory.plan()->fail(error);  // the panel says it
     return;
   }
+  if (failed.task == ChatTask::search) {
+    m_found.load({});
+    Q_EMIT foundChanged();
+    if (error.kind == ErrorKind::cancelled || error.code == "SEARCH_WORDS") return;
+  }
   QString notAttached;  // the title of what was sent, but is not in the library
   if (isWaitedFor(failed.task)) {
     m_conversation.finishAnswer(runtime::MessageState::interrupted, {});
-    if (failed.task == ChatTask::send && !m_sentText.isEmpty())
-      Q_EMIT textRefused(std::exchange(m_sentText, {}));
+    if (failed.task == ChatTask::send && !m_sentText.isEmpty()) refuseText();
     m_waiting.clear();
     notAttached = std::exchange(m_sentDocument, {}).first;
   }
@@ -278,6 +285,14 @@ void AppState::onFailed(const runtime::Failed& failed) {
   if (failed.task != ChatTask::go_on) return;
   ContextQuestion asked = std::exchange(m_goingOn, {});
   if (m_phase == Phase::Ready) ask(std::move(asked));  // again: what was refused is not lost
+}
+
+void AppState::refuseText() {
+  const QString text = std::exchange(m_sentText, {});
+  if (const qint64 message = std::exchange(m_replacedMessage, 0); message != 0)
+    Q_EMIT editRefused(message, text);
+  else
+    Q_EMIT textRefused(text);
 }
 
 void AppState::endFailed(ChatTask task) {

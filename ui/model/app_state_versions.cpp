@@ -1,13 +1,17 @@
 // What is said otherwise: a message that is edited, an answer given again, and going back.
+#include <utility>
+
 #include "ui/model/app_state.h"
 #include "ui/model/engine_values.h"
 
 namespace satchel::ui {
 
-void AppState::sendInstead(qint64 message, const QString& text) {
-  if (m_phase != Phase::Ready || text.trimmed().isEmpty()) return;
+bool AppState::sendInstead(qint64 message, const QString& text) {
+  if (m_phase != Phase::Ready || text.trimmed().isEmpty()) return false;
   beginAsking(text);
+  m_replacedMessage = message;
   m_engine->sendInstead(message, text);
+  return true;
 }
 
 void AppState::answerAgain(int row) {
@@ -23,13 +27,17 @@ void AppState::switchVersion(int row, int step) {
   const qint64 version = m_conversation.version(row, step);
   if (version == 0) return;
   dismissResume();
+  m_switchedRow = row;
   m_engine->switchTo(version);
 }
 
 void AppState::onReplaced(const runtime::MessagesReplaced& replaced) {
   m_conversation.replaceBehind(replaced.last.value, shownOf(replaced.messages));
-  dropQuestion();
+  if (m_phase == Phase::Ready) dropQuestion();  // else it is asked of what is being sent
   setNamed({});
+  // Its arrows stay where they can be clicked again.
+  const int row = std::exchange(m_switchedRow, -1);
+  if (row >= 0 && row < m_conversation.rowCount()) Q_EMIT messageWanted(row);
 }
 
 }  // namespace satchel::ui

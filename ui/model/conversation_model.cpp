@@ -54,10 +54,10 @@ void ConversationModel::append(const Message& message) {
   endInsertRows();
 }
 
-// Ids rise from row to row.
+// Ids rise from row to row; an answer that was not begun has none.
 void ConversationModel::replaceBehind(qint64 last, const QList<Message>& messages) {
   int kept = rowCount();
-  while (kept > 0 && m_rows[kept - 1].id > last) --kept;
+  while (kept > 0 && (m_rows[kept - 1].id == 0 || m_rows[kept - 1].id > last)) --kept;
   if (kept < rowCount()) {
     beginRemoveRows({}, kept, rowCount() - 1);
     m_rows.resize(kept);

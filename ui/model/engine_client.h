@@ -37,6 +37,9 @@ class EngineClient : public QObject {
   virtual void restoreChat(ChatKey chat) = 0;
   virtual void deleteNow(ChatKey chat) = 0;
   virtual void listDeleted() = 0;
+  // In the messages of all chats; takes the place of what was looked for before, and waits for no
+  // answer.
+  virtual void search(const QString& words) = 0;
   // To the open chat: commits the message, reads what is unread, answers. A document in parts that
   // is being read makes way for it, as for askAll() and listParts(): the rest is read while idle.
   virtual void send(const QString& text) = 0;

@@ -9,6 +9,12 @@ namespace satchel::ui {
 
 using runtime::ChatTask;
 
+namespace {
+
+constexpr std::size_t kPassagesMost = 50;  // more are not looked through; chosen, not measured
+
+}  // namespace
+
 InProcessEngine::InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
                                  runtime::EngineOptions options, QObject* parent)
     : EngineClient(parent),
@@ -21,6 +27,9 @@ InProcessEngine::InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
         QMetaObject::invokeMethod(
             this, [this, event] { Q_EMIT happened(event); }, Qt::QueuedConnection);
       }) {
+  m_inSearchThread.moveToThread(&m_searchThread);
+  m_searchThread.setObjectName(QStringLiteral("search"));
+  m_searchThread.start();
   m_inThread.moveToThread(&m_thread);
   m_thread.setObjectName(QStringLiteral("engine"));
   m_thread.start();
@@ -30,6 +39,9 @@ InProcessEngine::~InProcessEngine() {
   stop();
   m_previewStop.request_stop();
   m_idleStop.request_stop();
+  m_searchStop.request_stop();
+  m_searchThread.quit();
+  m_searchThread.wait();
   // Behind everything that was asked for: a message still waiting is put into the library first.
   post([this] {
     m_service.reset();
@@ -150,6 +162,20 @@ void InProcessEngine::deleteNow(ChatKey chat) {
 void InProcessEngine::listDeleted() {
   request(ChatTask::list_chats,
           [this](const Call& call) { (void)m_service->chats(call, runtime::ChatFilter::removed); });
+}
+
+void InProcessEngine::search(const QString& words) {
+  m_searchStop.request_stop();
+  m_searchStop = std::stop_source();
+  QMetaObject::invokeMethod(
+      &m_inSearchThread,
+      [this, words = words.toStdString(), stop = m_searchStop.get_token()] {
+        if (stop.stop_requested()) return;
+        guard(ChatTask::search, [&] {
+          (void)m_service->search({.words = words, .n_most = kPassagesMost}, {stop, m_sink});
+        });
+      },
+      Qt::QueuedConnection);
 }
 
 void InProcessEngine::send(const QString& text) {

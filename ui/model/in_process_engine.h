@@ -1,5 +1,6 @@
 // InProcessEngine: EngineClient over a chat service in this process, on a thread of its own. One
 // chat is open at a time.
+//   search   has a thread of its own beside that
 //   stop     reaches what was asked for before it, running or waiting, and nothing that comes after
 //   closing  the destructor stops what runs, saves what was made, and waits for both; service,
 //            engine and store end on their thread
@@ -33,6 +34,7 @@ class InProcessEngine final : public EngineClient {
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override;
   void listDeleted() override;
+  void search(const QString& words) override;
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
@@ -75,10 +77,13 @@ class InProcessEngine final : public EngineClient {
 
   QThread m_thread;
   QObject m_inThread;  // lives there
+  QThread m_searchThread;
+  QObject m_inSearchThread;  // likewise: what is looked for waits for no answer
   std::unique_ptr<runtime::ChatService> m_service;
   std::stop_source m_stop;
   std::stop_source m_previewStop;  // of the preview of the chat asked for last
   std::stop_source m_idleStop;     // of the idle work posted last
+  std::stop_source m_searchStop;   // of the search asked for last
 
   // --- of the engine's thread
   runtime::ChatSink m_sink;    // tells the window

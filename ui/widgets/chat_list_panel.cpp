@@ -15,9 +15,15 @@
 #include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/deleted_chats_popup.h"
+#include "ui/widgets/found_list.h"
 #include "ui/widgets/icon_button.h"
 
 namespace satchel::ui {
+namespace {
+
+constexpr int kSearchRestMs = 150;  // chosen: two quick letters are one search
+
+}  // namespace
 
 void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                              const QModelIndex& index) const {
@@ -57,6 +63,8 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
       m_state(state),
       m_filter(new QLineEdit(this)),
       m_list(new QListView(this)),
+      m_foundTitle(new QLabel(tr("In messages"), this)),
+      m_found(new FoundList(state->found(), this)),
       m_undo(new Banner(this)),
       m_deleted(new QPushButton(tr("Deleted chats"), this)) {
   auto* name = new QLabel(QStringLiteral("Satchel"), this);
@@ -99,12 +107,27 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   column->setSpacing(kGapSmall);
   column->addLayout(head);
   column->addLayout(field);
+  m_foundTitle->setObjectName(QStringLiteral("muted"));
+  m_foundTitle->setFont(scaledFont(font(), 0.92));
+  m_foundTitle->setContentsMargins(kGapLarge + 4, kGap, kGap, 0);
   column->addWidget(m_list, 1);
+  column->addWidget(m_foundTitle);
+  column->addWidget(m_found, 2);
   column->addLayout(foot);
 
   connect(fresh, &QAbstractButton::clicked, state, &AppState::newChat);
   connect(m_filter, &QLineEdit::textChanged, &m_filtered,
           &QSortFilterProxyModel::setFilterFixedString);
+  m_searchRest.setSingleShot(true);
+  m_searchRest.setInterval(kSearchRestMs);
+  connect(m_filter, &QLineEdit::textChanged, &m_searchRest, qOverload<>(&QTimer::start));
+  connect(&m_searchRest, &QTimer::timeout, this, [this] { m_state->search(m_filter->text()); });
+  connect(state, &AppState::foundChanged, this, &ChatListPanel::refreshFound);
+  connect(&m_filtered, &QAbstractItemModel::rowsRemoved, this, &ChatListPanel::refreshFound);
+  connect(&m_filtered, &QAbstractItemModel::rowsInserted, this, &ChatListPanel::refreshFound);
+  connect(m_found, &QListView::clicked, this, &ChatListPanel::openFound);
+  connect(m_found, &QListView::activated, this, &ChatListPanel::openFound);
+  refreshFound();
   connect(m_list, &QListView::clicked, this, &ChatListPanel::openAt);
   connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
   connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
@@ -129,6 +152,18 @@ void ChatListPanel::openAt(const QModelIndex& index) {
   if (!index.isValid()) return;
   m_state->openChat(keyAt(index));
   m_filter->clear();
+}
+
+// What was looked for stays: the next passage is a click away.
+void ChatListPanel::openFound(const QModelIndex& index) {
+  if (index.isValid()) m_state->openFound(index.row());
+}
+
+void ChatListPanel::refreshFound() {
+  const bool hasSome = m_state->found()->rowCount() > 0;
+  m_foundTitle->setVisible(hasSome);
+  m_found->setVisible(hasSome);
+  m_list->setVisible(!hasSome || m_filtered.rowCount() > 0);
 }
 
 void ChatListPanel::showMenu(const QPoint& point) {
@@ -181,13 +216,18 @@ void ChatListPanel::showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs
 bool ChatListPanel::eventFilter(QObject* watched, QEvent* event) {
   if (watched == m_filter && event->type() == QEvent::KeyPress) {
     switch (static_cast<QKeyEvent*>(event)->key()) {
-      case Qt::Key_Down:
-        m_list->setFocus(Qt::OtherFocusReason);
-        m_list->setCurrentIndex(m_filtered.index(0, 0));
+      case Qt::Key_Down: {
+        QListView* const list = m_filtered.rowCount() > 0 ? m_list : m_found;
+        list->setFocus(Qt::OtherFocusReason);
+        list->setCurrentIndex(list->model()->index(0, 0));
         return true;
+      }
       case Qt::Key_Return:
       case Qt::Key_Enter:
-        openAt(m_filtered.index(0, 0));
+        if (m_filtered.rowCount() > 0)
+          openAt(m_filtered.index(0, 0));
+        else
+          m_state->openFound(0);
         return true;
       case Qt::Key_Escape:
         m_filter->clear();

@@ -29,7 +29,8 @@ class Composer : public Card {
   void beginEdit(qint64 message, const QString& text);
   void endEdit();
   bool isEditing() const { return m_editedMessage != 0; }
-  void send();  // what is written, if it may be sent
+  qint64 editedMessage() const { return m_editedMessage; }  // 0: none
+  void send();                                              // what is written, if it may be sent
   // canSend: a chat is open and waits, or can be asked while it reads. canStop: the button stops
   // instead of sending, unless what is written can be sent.
   void setState(bool canSend, bool canStop);

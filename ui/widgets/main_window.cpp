@@ -112,6 +112,7 @@ QWidget* MainWindow::makeCentre() {
   connect(m_empty, &EmptyState::sampleAsked, this, &MainWindow::attachSample);
   connect(m_empty, &EmptyState::attachAsked, this, &MainWindow::chooseDocument);
   connect(m_empty, &EmptyState::modelAsked, this, &MainWindow::chooseModelFile);
+  connect(m_state, &AppState::messageWanted, m_conversation, &ConversationView::showRow);
   connect(m_composer, &Composer::attachAsked, this, &MainWindow::chooseDocument);
   connect(m_composer, &Composer::sent, m_state, &AppState::send);
   connect(m_composer, &Composer::edited, m_state, &AppState::noteTyping);

@@ -18,7 +18,10 @@ bool isUsers(const Message& message) {
 void MainWindow::connectVersions() {
   connect(m_conversation, &ConversationView::replaceAsked, this, &MainWindow::replace);
   connect(m_conversation, &ConversationView::versionAsked, m_state, &AppState::switchVersion);
-  connect(m_composer, &Composer::sentInstead, m_state, &AppState::sendInstead);
+  connect(m_composer, &Composer::sentInstead, this, [this](qint64 message, const QString& text) {
+    if (!m_state->sendInstead(message, text)) m_composer->beginEdit(message, text);
+  });
+  connect(m_state, &AppState::editRefused, m_composer, &Composer::beginEdit);
   connect(m_composer, &Composer::editingChanged, this, [this] {
     m_composer->isEditing()
         ? m_editing->showNotice(tr("You are editing an earlier message. What followed it stays "
@@ -27,9 +30,13 @@ void MainWindow::connectVersions() {
   });
   connect(m_editing, &Banner::closed, m_composer, &Composer::endEdit);
   // A message that is gone cannot be edited.
-  connect(m_state->conversation(), &QAbstractItemModel::modelReset, m_composer, &Composer::endEdit);
-  connect(m_state->conversation(), &QAbstractItemModel::rowsRemoved, m_composer,
-          &Composer::endEdit);
+  const auto endIfGone = [this] {
+    const qint64 edited = m_composer->editedMessage();
+    const auto isIt = [edited](const Message& message) { return message.id == edited; };
+    if (m_state->conversation()->lastRow(isIt) < 0) m_composer->endEdit();
+  };
+  connect(m_state->conversation(), &QAbstractItemModel::modelReset, this, endIfGone);
+  connect(m_state->conversation(), &QAbstractItemModel::rowsRemoved, this, endIfGone);
   const auto add = [this](const QKeySequence& keys, auto&& act) {
     connect(new QShortcut(keys, this), &QShortcut::activated, this, act);
   };

@@ -115,8 +115,8 @@ TEST(EarlierTexts, the_oldest_go_and_their_records_too) {
   std::set<RecordId> named;
   for (const RecordEntry& record : last.records) named.insert(record.id);
   for (const EarlierText& earlier : last.earlier) {
-    named.insert(earlier.manifest.begin(), earlier.manifest.end());
-    named.insert(earlier.records.begin(), earlier.records.end());
+    for (const auto* records : {&earlier.manifest, &earlier.records})
+      for (const EarlierText::Record& record : *records) named.insert(record.id);
   }
   EXPECT_EQ(cut.store.caches[kChat].records.size(), named.size());
   Saved gone(cut.store, small("full"));

@@ -140,6 +140,32 @@ TEST_F(ChatVersionsTest, an_edit_that_is_refused_leaves_the_chat_as_it_was) {
   EXPECT_EQ(service_->session(chat)->n_read(), service_->session(chat)->tokens().size());
 }
 
+TEST_F(ChatVersionsTest, a_refused_edit_of_a_chat_that_was_cut_does_not_bring_the_rest_back) {
+  const ChatHandle chat = chat_with_question();
+  const std::vector<MessageId> before = ids(chat);
+  ASSERT_TRUE(service_->truncate(chat, before[1]).ok());
+  std::string most;
+  for (int i = 0; i < 140; ++i) most += kNotes;
+  EXPECT_EQ(service_->send_instead(chat, before[0], most, greedy()).error().code, "CONTEXT_FULL");
+  EXPECT_THAT(ids(chat), ElementsAre(before[0], before[1]));
+  ASSERT_TRUE(service_->truncate(chat, before[3]).ok()) << "any that it ever had";
+  EXPECT_EQ(ids(chat), before);
+  EXPECT_EQ(service_->session(chat)->n_read(), service_->session(chat)->tokens().size());
+}
+
+TEST_F(ChatVersionsTest, a_branch_of_the_beginning_has_nothing_of_the_rest) {
+  const ChatHandle chat = chat_with_question();
+  const std::vector<MessageId> before = ids(chat);
+  const ChatHandle branch = value_of(service_->branch(chat, {}, before[1]));
+  EXPECT_EQ(ids(branch).size(), 2u);
+  const std::vector<MessageLink> all = value_of(chats_->library.tree(service_->chat(branch)->id()));
+  EXPECT_EQ(all.size(), 2u) << "what is not in common is another conversation's";
+  EXPECT_EQ(service_->session(branch)->n_read(), service_->session(branch)->tokens().size());
+  EXPECT_THAT(value_of(service_->send(branch, kOther, greedy())).text, HasSubstr("parrot"));
+  EXPECT_TRUE(value_of(service_->versions(branch)).empty());
+  EXPECT_EQ(service_->branch(chat, {}, MessageId{999}).error().code, "MESSAGE_NOT_FOUND");
+}
+
 TEST_F(ChatVersionsTest, an_answer_that_is_stopped_before_it_begins_leaves_the_old_one) {
   const ChatHandle chat = chat_with_question();
   const std::vector<MessageId> before = ids(chat);

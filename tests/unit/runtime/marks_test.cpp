@@ -101,6 +101,27 @@ TEST_F(MarkedChat, a_fork_and_a_copy_have_them) {
   EXPECT_TRUE(made->messages()[0].is_forgotten);
 }
 
+TEST_F(MarkedChat, saved_before_they_were_marked_come_back_marked) {
+  const auto first = open("compact");
+  for (const char* said : {kSecret, kOther, "Good."}) ask(*first, said, 4);
+  value_of(first->save());
+  ASSERT_TRUE(first->forget(first->messages()[0].id).ok());  // and not saved
+  const auto second = open("compact");
+  EXPECT_EQ(resume(*second).n_reread, 0u);
+  EXPECT_THAT(knows(*second), Not(HasSubstr("rabbit")));
+}
+
+TEST_F(MarkedChat, gathered_with_the_turns_around_it_a_message_stays_forgotten) {
+  const auto session = open("compact");
+  ask(*session, kSecret, 4);
+  for (int i = 0; i < 40; ++i)
+    ask(*session, "The brass bell of tower " + std::to_string(i) + " is rung at noon.", 12);
+  ASSERT_TRUE(session->forget(session->messages()[0].id).ok());
+  ASSERT_TRUE(session->has_idle_work());
+  EXPECT_GT(idle(*session).n_evicted, 0u) << "nothing was gathered";
+  EXPECT_THAT(knows(*session), Not(HasSubstr("rabbit")));
+}
+
 TEST_F(MarkedChat, what_was_forgotten_later_is_gone_from_an_earlier_version_too) {
   const auto session = open("compact");
   ask(*session, kSecret, 4);

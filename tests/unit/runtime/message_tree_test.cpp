@@ -31,10 +31,10 @@ TEST(MessageTree, finds_what_stands_in_the_same_place) {
   EXPECT_EQ(cut.versions_of(path({1, 2, 3, 4})), (std::vector<MessageVersions>{{{3}, {{3}, {5}}}}));
 }
 
-TEST(MessageTree, a_chat_ends_at_the_newest_that_follows) {
+TEST(MessageTree, a_chat_ends_at_the_newest_of_all_that_follow) {
   const MessageTree cut = tree({{1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 2}, {6, 5}, {7, 5}, {8, 6}});
   EXPECT_EQ(cut.end_of({3}).value(), MessageId{4});
-  EXPECT_EQ(cut.end_of({5}).value(), MessageId{7});
+  EXPECT_EQ(cut.end_of({5}).value(), MessageId{8}) << "said after 7, which stands in 6's place";
   EXPECT_EQ(cut.end_of({6}).value(), MessageId{8});
   EXPECT_EQ(cut.end_of({8}).value(), MessageId{8});
   EXPECT_EQ(cut.end_of({9}).error().code, "MESSAGE_NOT_FOUND");

@@ -304,6 +304,15 @@ void ConversationView::toggleThoughts(int row) {
   m_model->setThoughtsOpen(row, !m_model->message(row).showsThoughts);
 }
 
+void ConversationView::showRow(int row) {
+  if (m_model == nullptr || row >= m_model->rowCount()) return;
+  m_followsEnd = false;
+  // Heights above it are estimates until they are seen: settle() holds on to the first row.
+  doItemsLayout();
+  scrollTo(m_model->index(row), PositionAtTop);
+  settle();
+}
+
 // Of the last answer before which something was thought.
 void ConversationView::toggleLastThoughts() {
   for (int row = m_model->rowCount() - 1; row >= 0; --row)

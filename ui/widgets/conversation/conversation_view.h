@@ -25,6 +25,8 @@ class ConversationView : public QListView {
   void setConversation(ConversationModel* model);
   QString selectedText() const;
   void copySelection();
+  // Scrolls there, once what was just loaded is laid out.
+  void showRow(int row);
   void toggleLastThoughts();
   void askLastParts();
   LayoutCache& layouts() { return m_layouts; }
