@@ -13,7 +13,7 @@
 namespace satchel::kvcache {
 
 // A record is stored tight where that saves one part in so many, and a stream coded where that
-// saves one in so many: codes of 4 bits save less, and are most of what would be decoded. Less is
+// saves one in so many: codes of few bits save less, and are most of what would be decoded. Less is
 // not worth the decoding (docs/reliability.md, Records at rest).
 inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 4;
 
