@@ -1,5 +1,6 @@
 #include "kvcache/snapshot/fetched_records.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <system_error>
@@ -21,6 +22,9 @@ Result<Record> verified(std::span<const std::byte> bytes, std::size_t n_expected
 FetchedRecords::FetchedRecords(RecordStore& store, const CacheKey& key,
                                std::span<const RecordEntry> entries)
     : store_(store), coder_(store.coder()), key_(key), entries_(entries) {
+  std::size_t largest = 0;
+  for (const RecordEntry& entry : entries) largest = std::max<std::size_t>(largest, entry.n_bytes);
+  for (Slot& slot : slots_) slot.bytes.reserve(std::min(largest, kRecordBytesMax));
   threads_.reserve(1 + kDecoders);
   reads_ahead_ = start(&FetchedRecords::read_all);
   for (std::size_t i = 0; i < kDecoders && reads_ahead_; ++i)

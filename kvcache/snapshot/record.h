@@ -3,8 +3,10 @@
 // has the bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,7 +14,7 @@
 #include "kvcache/base/hash.h"
 #include "kvcache/snapshot/manifest.h"
 #include "kvcache/snapshot/planes.h"
-#include "kvcache/snapshot/stream_coder.h"
+#include "kvcache/snapshot/record_store.h"
 
 namespace satchel::kvcache {
 
@@ -43,9 +45,27 @@ Hash128 record_checksum(std::span<const std::byte> bytes);      // the field
 Hash128 record_payload_hash(std::span<const std::byte> bytes);  // of items and values, not tight
 bool is_tight(std::span<const std::byte> bytes);                // of any bytes
 
+// Memory that is used again, and not touched before it is written.
+class Scratch {
+ public:
+  // At least n bytes, undefined; valid until the next call.
+  std::byte* at_least(std::size_t n) {
+    if (n > n_bytes_) {
+      n_bytes_ = std::max(n, kRecordBytesAim);
+      bytes_ = std::make_unique_for_overwrite<std::byte[]>(n_bytes_);
+    }
+    return bytes_.get();
+  }
+  std::size_t n_bytes() const { return n_bytes_; }
+
+ private:
+  std::size_t n_bytes_ = 0;
+  std::unique_ptr<std::byte[]> bytes_ = {};
+};
+
 // The buffers of a decoded tight record; reuse them for the next to avoid allocations.
 struct RecordCapacity {
-  std::vector<std::byte> planes = {}, values = {};
+  Scratch planes = {}, values = {};
 };
 
 struct Record {

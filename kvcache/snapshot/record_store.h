@@ -33,8 +33,10 @@ struct CacheKey {
 };
 
 using RecordId = std::uint64_t;  // chosen by the writer, rises inside a cache, never used twice
-inline constexpr std::size_t kRecordBytesMin = 64u << 10,
-                             kRecordBytesMax = 8u << 20;  // the last record may be smaller
+// A record ends once it has what is aimed at: large enough to read quickly, small enough to verify
+// in pieces. The last one may be smaller than the least.
+inline constexpr std::size_t kRecordBytesMin = 64u << 10, kRecordBytesAim = 1u << 20,
+                             kRecordBytesMax = 8u << 20;
 
 struct SavedManifest {
   std::uint64_t generation = 0;

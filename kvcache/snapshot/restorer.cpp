@@ -1,6 +1,8 @@
 #include "kvcache/snapshot/restorer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -10,17 +12,25 @@
 namespace satchel::kvcache {
 namespace {
 
-bool are_finite_halves(std::span<const std::byte> halves) {
-  for (std::size_t i = 0; i + 1 < halves.size(); i += sizeof(Half))
-    if ((std::to_integer<unsigned>(halves[i + 1]) & 0x7cu) == 0x7cu) return false;
-  return true;
+// No number has all bits of its exponent set: one more carries into the place of its sign. A word
+// has several numbers.
+bool are_finite(std::span<const std::byte> numbers, std::uint64_t exponents, std::uint64_t ones) {
+  std::uint64_t found = 0, word = 0;
+  std::size_t i = 0;
+  for (; numbers.size() - i >= sizeof word; i += sizeof word) {
+    std::memcpy(&word, numbers.data() + i, sizeof word);
+    found |= (word & exponents) + ones;
+  }
+  word = 0;
+  std::memcpy(&word, numbers.data() + i, numbers.size() - i);
+  found |= (word & exponents) + ones;
+  return (found & (exponents + ones)) == 0;
 }
-
+bool are_finite_halves(std::span<const std::byte> halves) {
+  return are_finite(halves, 0x7c00'7c00'7c00'7c00, 0x0400'0400'0400'0400);
+}
 bool are_finite_floats(std::span<const std::byte> floats) {
-  ByteReader reader(floats);
-  for (std::size_t i = 0; i + 3 < floats.size(); i += sizeof(float))
-    if ((reader.number<std::uint32_t>() & 0x7f800000u) == 0x7f800000u) return false;
-  return true;
+  return are_finite(floats, 0x7f80'0000'7f80'0000, 0x0080'0000'0080'0000);
 }
 
 // Planes of fp16 numbers; codes and places are what they are.
@@ -265,18 +275,20 @@ Result<void> Restorer::add_states(const RecordItem& item, std::span<const std::b
 
 Result<void> Restorer::check_pages() {
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    std::vector<std::int32_t> taken;  // positions that stand in the lane
     for (const StoredPage& stored : manifest_.lanes[lane].pages)
-      if (pages_.at(stored.serial).is_here) SATCHEL_TRY(check_page(lane, stored, taken));
-    if (!std::ranges::is_sorted(taken)) std::ranges::sort(taken);  // pages seldom mingle
-    if (std::ranges::adjacent_find(taken) != taken.end())
-      return damaged("a position occurs twice in lane " + std::to_string(lane));
+      if (pages_.at(stored.serial).is_here) SATCHEL_TRY(check_page(lane, stored));
+    const auto mingle = [](const PageRecord& page, const PageRecord& next) {
+      return next.first_position <= page.last_position;
+    };
+    const std::vector<PageRecord>& pages = lanes_[lane].pages;  // they seldom mingle
+    if (std::ranges::adjacent_find(pages, mingle) != pages.end()) SATCHEL_TRY(check_distinct(lane));
   }
   return {};
 }
 
-Result<void> Restorer::check_page(std::uint32_t lane, const StoredPage& stored,
-                                  std::vector<std::int32_t>& taken) {
+// Positions rise inside a page (add_page), so that its ends tell.
+Result<void> Restorer::check_page(std::uint32_t lane, const StoredPage& stored) {
+  using Limits = std::numeric_limits<std::int32_t>;
   const Page& page = pages_.at(stored.serial);
   PageRecord record{.extent = page.extent,
                     .serial = stored.serial,
@@ -285,27 +297,36 @@ Result<void> Restorer::check_page(std::uint32_t lane, const StoredPage& stored,
                     .n_tokens = stored.n_tokens,
                     .live = stored.live,
                     .shift = 0,  // below, once it is known to fit
-                    .first_position = std::numeric_limits<std::int32_t>::max(),
-                    .last_position = std::numeric_limits<std::int32_t>::min(),
                     .layout = page.layout};
   std::array<std::int32_t, kernels::kPageTokens> raw;
   SATCHEL_TRY(cache_.read_positions(record, raw));
-  for (std::size_t slot = 0; slot < stored.n_tokens; ++slot) {
-    const std::int64_t position = std::int64_t{raw[slot]} + stored.shift;
-    const bool fits = stored.live.has(slot)
-                          ? position >= stored.first_position && position <= stored.last_position
-                          : position >= std::numeric_limits<std::int32_t>::min() &&
-                                position <= std::numeric_limits<std::int32_t>::max();
-    if (!fits)
-      return damaged("a page of lane " + std::to_string(lane) + " contains the wrong positions");
-    if (!stored.live.has(slot)) continue;
-    const auto here = static_cast<std::int32_t>(position);
-    taken.push_back(here);
-    record.first_position = std::min(record.first_position, here);
-    record.last_position = std::max(record.last_position, here);
-  }
+  const auto position = [&](std::size_t slot) { return std::int64_t{raw[slot]} + stored.shift; };
+  std::size_t first = 0, last = stored.n_tokens - 1u;
+  bool fits = position(first) >= Limits::min() && position(last) <= Limits::max();
+  while (!stored.live.has(first)) ++first;  // there is a live one (manifest.cpp)
+  while (!stored.live.has(last)) --last;
+  fits = fits && position(first) >= stored.first_position && position(last) <= stored.last_position;
+  if (!fits)
+    return damaged("a page of lane " + std::to_string(lane) + " contains the wrong positions");
   record.shift = stored.shift;
+  record.first_position = static_cast<std::int32_t>(position(first));
+  record.last_position = static_cast<std::int32_t>(position(last));
   lanes_[lane].pages.push_back(record);
+  return {};
+}
+
+// No position stands twice in the lane.
+Result<void> Restorer::check_distinct(std::uint32_t lane) {
+  std::vector<std::int32_t> taken;
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  for (const PageRecord& page : lanes_[lane].pages) {
+    SATCHEL_TRY(cache_.read_positions(page, positions));
+    for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+      if (page.live.has(slot)) taken.push_back(positions[slot]);
+  }
+  std::ranges::sort(taken);
+  if (std::ranges::adjacent_find(taken) != taken.end())
+    return damaged("a position occurs twice in lane " + std::to_string(lane));
   return {};
 }
 

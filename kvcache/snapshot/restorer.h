@@ -60,8 +60,8 @@ class Restorer {
   Result<void> add_scores(const RecordItem& item, std::span<const std::byte> bytes);
   Result<void> add_states(const RecordItem& item, std::span<const std::byte> bytes);
   void undo(RecordKind kind, std::span<const RecordItem> items);
-  Result<void> check_page(std::uint32_t lane, const StoredPage& stored,
-                          std::vector<std::int32_t>& taken);
+  Result<void> check_page(std::uint32_t lane, const StoredPage& stored);
+  Result<void> check_distinct(std::uint32_t lane);
   std::size_t scores_lost_at(std::size_t chunk) const;
   bool has_scores(std::size_t chunk) const;
 

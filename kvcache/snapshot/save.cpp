@@ -9,10 +9,6 @@
 namespace satchel::kvcache {
 namespace {
 
-// A record ends once it has this much: large enough to read quickly, small enough to verify in
-// pieces. Chosen, not measured.
-constexpr std::size_t kRecordBytesAim = 1u << 20;
-
 // One save on its way. What it builds replaces Snapshot::State::stored only after the commit.
 class Saver {
  public:

@@ -71,12 +71,6 @@ bool fits(const CutTable& table, std::span<const RecordItem> items) {
   return true;
 }
 
-// At least n bytes; what is in them is overwritten.
-std::byte* at_least(std::size_t n, std::vector<std::byte>& bytes) {
-  if (bytes.size() < n) bytes.resize(n);
-  return bytes.data();
-}
-
 // Where the streams lie that are not coded; those that are, in `decoded`.
 Result<std::vector<const std::byte*>> read_streams(ByteReader& reader, const PlaneMap& map,
                                                    const StreamCoder& coder, std::byte* decoded) {
@@ -147,8 +141,8 @@ Result<void> read_tight(ByteReader& reader, Record& record, const StreamCoder* c
   if (!map || !fits(table, record.items)) return damaged("its items are cut in the wrong places");
   const std::size_t n_values = map->total_bytes();
   SATCHEL_TRY_ASSIGN(const std::vector<const std::byte*> streams,
-                     read_streams(reader, *map, *coder, at_least(n_values, capacity.planes)));
-  const std::span<std::byte> values(at_least(n_values, capacity.values), n_values);
+                     read_streams(reader, *map, *coder, capacity.planes.at_least(n_values)));
+  const std::span<std::byte> values(capacity.values.at_least(n_values), n_values);
   map->join(streams, values);
   record.values = values;
   return {};

@@ -13,8 +13,9 @@
 namespace satchel::kvcache {
 
 // A record is stored tight where that saves one part in so many, and a stream coded where that
-// does. Chosen: less is not worth the decoding (docs/reliability.md, Records at rest).
-inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 10;
+// saves one in so many: codes of few bits save less, and are most of what would be decoded. Less is
+// not worth the decoding (docs/reliability.md, Records at rest).
+inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 4;
 
 // values: of the items, as encode_record() has them.
 void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,

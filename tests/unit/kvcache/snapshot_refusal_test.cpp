@@ -147,6 +147,14 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
       [](Manifest& m) { m.lanes[0].pages[0].first_position = 3; },
       [](Manifest& m) { m.lanes[0].pages[0].last_position = 699; },
       [](Manifest& m) { m.lanes[0].pages[0].last_position = m.lanes[0].pages[0].first_position; },
+      [](Manifest& m) {  // both stand in the same place
+        const StoredPage& page = m.lanes[0].pages[0];
+        StoredPage& next = m.lanes[0].pages[1];
+        const std::int32_t by = next.first_position - page.first_position;
+        next.shift -= by;
+        next.first_position -= by;
+        next.last_position -= by;
+      },
       [](Manifest& m) { m.lanes[0].pages.push_back(m.lanes[0].pages[0]); },
       [](Manifest& m) { m.lanes[1].pages.push_back(m.lanes[0].pages[0]); },
       [](Manifest& m) {

@@ -149,7 +149,7 @@ TEST(TightRecord,
     RecordCapacity capacity;
     const Result<Record> decoded = decode_record(record, &kToy, capacity);
     return !decoded.ok() && decoded.error().kind == ErrorKind::corrupt &&
-           capacity.values.size() < kRecordBytesMax;
+           capacity.values.n_bytes() < kRecordBytesMax;
   };
   const std::vector<std::pair<std::size_t, std::vector<unsigned>>> forgeries = {
       {kRecordHeaderBytes + 12, {0xff, 0xff, 0xff, 0xff}},  // the item's size
