@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/tokenizer/bpe_merges.h"
+#include "runtime/tokenizer/pair_joining.h"
 #include "runtime/tokenizer/piece_matcher.h"
 #include "runtime/tokenizer/text_encoder.h"
 #include "runtime/tokenizer/utf8.h"
