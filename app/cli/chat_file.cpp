@@ -101,6 +101,13 @@ Result<Message> message_from(const AnyJson& says, std::string_view called) {
   return message;
 }
 
+void add(ChatFile& chat, Message message) {
+  if (message.role == Role::system)
+    chat.system = std::move(message.text);
+  else
+    chat.messages.push_back(std::move(message));
+}
+
 // The text from behind a mark's line to the next mark: a heading and an empty line are ours.
 std::string body_of(std::string_view part) {
   if (part.starts_with("## ")) {
@@ -127,10 +134,7 @@ Result<ChatFile> from_markdown(std::string_view text, std::string_view called) {
     const std::size_t from = std::min(line_end + 1, text.size());
     const std::size_t end = next == text.npos ? text.size() : next + 1;
     message.text = body_of(text.substr(from, std::max(end, from) - from));
-    if (message.role == Role::system)
-      chat.system = std::move(message.text);
-    else
-      chat.messages.push_back(std::move(message));
+    add(chat, std::move(message));
     at = next;
   }
   return chat;
@@ -156,7 +160,7 @@ Result<ChatFile> from_json(const AnyJson& file, std::string_view called) {
     if (!each.is_object() || !each.contains("text") || !each["text"].is_string())
       return bad(called, "has a message without \"text\".");
     SATCHEL_TRY_ASSIGN(Message message, message_from(each, called));
-    chat.messages.push_back(std::move(message));
+    add(chat, std::move(message));
   }
   return chat;
 }

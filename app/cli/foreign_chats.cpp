@@ -25,7 +25,8 @@ std::string text_at(const AnyJson& of, const char* key) {
 std::string text_of_parts(const AnyJson& content) {
   std::string text;
   const AnyJson& parts = at(content, "parts");
-  for (const AnyJson& part : parts.is_array() ? parts : AnyJson::array())
+  if (!parts.is_array()) return text;
+  for (const AnyJson& part : parts)
     if (part.is_string()) text += (text.empty() ? "" : "\n") + part.get<std::string>();
   return text;
 }

@@ -31,6 +31,7 @@ CallReader::Read CallReader::push(std::string_view delta) {
 }
 
 bool CallReader::take_text(Read& read) {
+  if (had_call_) n_taken_ += std::min(held().find_first_not_of(kSpace), held().size());
   const std::size_t mark = held().find(form_.begin);
   if (mark != std::string::npos) {
     const std::string_view before = held().substr(0, mark);
@@ -40,7 +41,6 @@ bool CallReader::take_text(Read& read) {
     in_call_ = true;
     return true;
   }
-  if (had_call_) n_taken_ += std::min(held().find_first_not_of(kSpace), held().size());
   const std::size_t n = held().size() - n_held(held(), form_.begin);
   if (n > 0) had_call_ = false;
   read.said += held().substr(0, n);

@@ -85,8 +85,8 @@ class Fuzzer {
     const auto begin = std::chrono::steady_clock::now();
     const auto end = begin + std::chrono::duration<double>(seconds);
     while (std::chrono::steady_clock::now() < end) {
-      alarm(kHangSeconds);  // for a hundred inputs together; each takes well below a millisecond
-      for (int i = 0; i < 100; ++i) run(next_input());
+      alarm(kHangSeconds);  // for all of them together; most take well below a millisecond
+      for (int i = 0; i < target.n_together; ++i) run(next_input());
     }
     alarm(0);
   }

@@ -21,7 +21,8 @@ struct Target {
   std::vector<Input> (*seeds)();          // small valid inputs to start from
   Input (*generate)(Rng& rng) = nullptr;  // an input that knows the format and forges its fields
   void (*repair)(Input& input) =
-      nullptr;  // makes checksums right again, so that what lies behind them is reached
+      nullptr;           // makes checksums right again, so that what lies behind them is reached
+  int n_together = 100;  // so many inputs may take five seconds
 };
 extern const Target target;
 

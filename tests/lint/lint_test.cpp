@@ -145,7 +145,7 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
   };
   const std::vector<Rule> rules = {
       {std::regex("^(Q[A-Z]\\w+|Qt\\w+/.*)$"), {"ui/", "app/desktop/", "tests/ui/"}},
-      {std::regex("^sqlite3.*"), {"storage/sqlite/", "tests/unit/storage/"}},
+      {std::regex("^sqlite3.*"), {"storage/sqlite/", "tests/unit/storage/", "tests/fuzz/"}},
       {std::regex("^zstd.*"), {"storage/kv/"}},
       {std::regex("^spdlog/.*"), {"runtime/log/"}},
       {std::regex("^sentencepiece_.*"), {"tests/unit/runtime/"}},

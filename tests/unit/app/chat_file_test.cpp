@@ -108,6 +108,23 @@ TEST(ChatFile, that_nests_without_end_is_refused) {
   EXPECT_FALSE(read_chat_files(nested, "f").ok());
   EXPECT_FALSE(read_chat_files("[{\"mapping\": " + nested + "}, 1]", "f").ok());
   EXPECT_FALSE(read_chat_files("<!-- satchel: " + nested + " -->", "f").ok());
+  const auto parts = read_chat_files(
+      R"({"current_node": "a", "mapping": {"a": {"message": {"author": {"role": "user"}, "content":
+      {"content_type": "text", "parts": )" +
+          nested + "}}}}}",
+      "f");
+  ASSERT_TRUE(parts.ok());
+  EXPECT_TRUE(parts->empty());
+}
+
+TEST(ChatFile, has_its_system_prompt_apart_from_the_messages_in_either_format) {
+  const auto json = read_chat_files(R"({"satchel_chat": 1, "messages": [
+    {"role": "system", "text": "Be brief."}, {"role": "user", "text": "Where to?"}]})",
+                                    "f");
+  ASSERT_TRUE(json.ok());
+  const ChatFile same{.title = "", .system = "Be brief.", .messages = {{.text = "Where to?"}}};
+  EXPECT_EQ(json->front(), same);
+  EXPECT_EQ(read_chat_files(to_markdown(same), "f")->front(), same);
 }
 
 // No input ends the program.

@@ -340,6 +340,17 @@ TEST_P(EveryToolForm, white_space_before_what_is_no_call_stays) {
 }
 
 // Values that would end a parser that calls itself, and calls without number.
+TEST_P(EveryToolForm, white_space_behind_a_call_is_the_same_wherever_the_stream_is_cut) {
+  const std::string begin(form().begin);
+  const std::string whole = form().answer("", {&kCalls[2], 1}).text + " \n" + begin + "oops";
+  const CallReader::Read at_once = read_in_steps(form(), whole, whole.size());
+  for (const std::size_t step : {std::size_t{1}, std::size_t{3}}) {
+    const CallReader::Read read = read_in_steps(form(), whole, step);
+    EXPECT_EQ(read.said, at_once.said) << step;
+    EXPECT_EQ(read.calls.size(), at_once.calls.size());
+  }
+}
+
 TEST_P(EveryToolForm, what_people_send_back_may_be_anything) {
   constexpr std::size_t kDeep = 500'000;
   const std::string deep = std::string(kDeep, '[') + std::string(kDeep, ']');
