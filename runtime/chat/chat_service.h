@@ -4,8 +4,9 @@
 //              they came (the engine is single-threaded), but chats answer at once: they decode
 //              together (DecodeGroup), and calls of other chats come in between two tokens. While a
 //              chat reads a text the others' answers go on, up to their ends; of the calls only
-//              chats(), search(), rename(), restore() and look_aside() come in. Another model, limit or
-//              recipe waits until no chat answers; a limit that a chat begins with holds at once.
+//              chats(), search(), rename(), restore() and look_aside() come in. Another model,
+//              limit or recipe waits until no chat answers; a limit that a chat begins with holds
+//              at once.
 //              Several chats may be open at once and share the engine's arena and its limit
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
 //              stopped while it runs it ends within 200 ms and keeps what was done. An answer that
@@ -138,8 +139,8 @@ class ChatService {
                                 const ChatCall& call = {});
   // Reads what no answer has needed yet, so that the next one need not.
   Result<ReadReport> read(ChatHandle chat, const ChatCall& call = {});
-  // An edit: `text` in place of the user's message. What followed it stays as another version. Where
-  // nothing is sent, the chat is as it was.
+  // An edit: `text` in place of the user's message. What followed it stays as another version.
+  // Where nothing is sent, the chat is as it was.
   //   errors  invalid, PARAM: the message is none of the user's words, or the chat is not saved
   Result<GenerateReport> send_instead(ChatHandle chat, MessageId message, std::string_view text,
                                       const Sampling& sampling, const ChatCall& call = {});

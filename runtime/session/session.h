@@ -259,10 +259,10 @@ class Session {
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 
-  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate(): any that it
-  // ever had. What is cut stays in the journal, and what the cache held of it in the store. Of text
-  // that comes back nothing is read again that was saved (kvcache/snapshot, EarlierText), but for
-  // episodes that rested.
+  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate(): any that
+  // it ever had. What is cut stays in the journal, and what the cache held of it in the store. Of
+  // text that comes back nothing is read again that was saved (kvcache/snapshot, EarlierText), but
+  // for episodes that rested.
   //   errors  MESSAGE_NOT_FOUND. After others the chat is as it was
   Result<void> truncate(MessageId last);
   // Of the messages that have others in their place, which an edit or another answer left. Without

@@ -118,16 +118,7 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(fresh, &QAbstractButton::clicked, state, &AppState::newChat);
   connect(m_filter, &QLineEdit::textChanged, &m_filtered,
           &QSortFilterProxyModel::setFilterFixedString);
-  m_searchRest.setSingleShot(true);
-  m_searchRest.setInterval(kSearchRestMs);
-  connect(m_filter, &QLineEdit::textChanged, &m_searchRest, qOverload<>(&QTimer::start));
-  connect(&m_searchRest, &QTimer::timeout, this, [this] { m_state->search(m_filter->text()); });
-  connect(state, &AppState::foundChanged, this, &ChatListPanel::refreshFound);
-  connect(&m_filtered, &QAbstractItemModel::rowsRemoved, this, &ChatListPanel::refreshFound);
-  connect(&m_filtered, &QAbstractItemModel::rowsInserted, this, &ChatListPanel::refreshFound);
-  connect(m_found, &QListView::clicked, this, &ChatListPanel::openFound);
-  connect(m_found, &QListView::activated, this, &ChatListPanel::openFound);
-  refreshFound();
+  connectSearch();
   connect(m_list, &QListView::clicked, this, &ChatListPanel::openAt);
   connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
   connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
@@ -137,6 +128,19 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(state, &AppState::listingFailed, this, &ChatListPanel::endAskingDeleted);
   connect(m_undo, &Banner::actionChosen, state, &AppState::restoreDeleted);
   connect(m_undo, &Banner::closed, state, &AppState::forgetDeleted);
+}
+
+void ChatListPanel::connectSearch() {
+  m_searchRest.setSingleShot(true);
+  m_searchRest.setInterval(kSearchRestMs);
+  connect(m_filter, &QLineEdit::textChanged, &m_searchRest, qOverload<>(&QTimer::start));
+  connect(&m_searchRest, &QTimer::timeout, this, [this] { m_state->search(m_filter->text()); });
+  connect(m_state, &AppState::foundChanged, this, &ChatListPanel::refreshFound);
+  connect(&m_filtered, &QAbstractItemModel::rowsRemoved, this, &ChatListPanel::refreshFound);
+  connect(&m_filtered, &QAbstractItemModel::rowsInserted, this, &ChatListPanel::refreshFound);
+  connect(m_found, &QListView::clicked, this, &ChatListPanel::openFound);
+  connect(m_found, &QListView::activated, this, &ChatListPanel::openFound);
+  refreshFound();
 }
 
 void ChatListPanel::focusFilter() {

@@ -50,6 +50,7 @@ class ChatListPanel : public QWidget {
   ChatKey keyAt(const QModelIndex& index) const;
   void openAt(const QModelIndex& index);
   void openFound(const QModelIndex& index);
+  void connectSearch();
   void refreshFound();
   void showMenu(const QPoint& point);
   void showDeleted();

@@ -25,6 +25,52 @@ QPainterPath attachPath() {
   return path;
 }
 
+QPainterPath editPath() {
+  QPainterPath path;
+  path.moveTo(4.5, 15.5);
+  path.lineTo(5.2, 12.2);
+  path.lineTo(12.8, 4.6);
+  path.quadTo(13.6, 3.8, 14.4, 4.6);
+  path.lineTo(15.4, 5.6);
+  path.quadTo(16.2, 6.4, 15.4, 7.2);
+  path.lineTo(7.8, 14.8);
+  path.closeSubpath();
+  path.moveTo(11.4, 6);
+  path.lineTo(14, 8.6);
+  return path;
+}
+
+QPainterPath againPath() {
+  QPainterPath path;
+  path.arcMoveTo(QRectF(4, 4, 12, 12), 40);
+  path.arcTo(QRectF(4, 4, 12, 12), 40, 290);
+  path.moveTo(14.8, 3.6);
+  path.lineTo(14.8, 6.6);
+  path.moveTo(14.8, 6.6);
+  path.lineTo(11.8, 6.6);
+  return path;
+}
+
+QPainterPath documentPath() {
+  QPainterPath path;
+  path.moveTo(11.5, 3);
+  path.lineTo(6.5, 3);
+  path.quadTo(5, 3, 5, 4.5);
+  path.lineTo(5, 15.5);
+  path.quadTo(5, 17, 6.5, 17);
+  path.lineTo(13.5, 17);
+  path.quadTo(15, 17, 15, 15.5);
+  path.lineTo(15, 6.5);
+  path.lineTo(11.5, 3);
+  path.lineTo(11.5, 6.5);
+  path.lineTo(15, 6.5);
+  path.moveTo(7.8, 10.2);
+  path.lineTo(12.2, 10.2);
+  path.moveTo(7.8, 13.2);
+  path.lineTo(12.2, 13.2);
+  return path;
+}
+
 QPainterPath pathOf(Icon icon) {
   QPainterPath path;
   const auto line = [&path](qreal x1, qreal y1, qreal x2, qreal y2) {
@@ -76,36 +122,13 @@ QPainterPath pathOf(Icon icon) {
       path.cubicTo(12, 4, 12.4, 4.2, 12.6, 4.6);
       break;
     case Icon::Edit:
-      path.moveTo(4.5, 15.5);
-      path.lineTo(5.2, 12.2);
-      path.lineTo(12.8, 4.6);
-      path.quadTo(13.6, 3.8, 14.4, 4.6);
-      path.lineTo(15.4, 5.6);
-      path.quadTo(16.2, 6.4, 15.4, 7.2);
-      path.lineTo(7.8, 14.8);
-      path.closeSubpath();
-      line(11.4, 6, 14, 8.6);
+      path = editPath();
       break;
     case Icon::Again:
-      path.arcMoveTo(QRectF(4, 4, 12, 12), 40);
-      path.arcTo(QRectF(4, 4, 12, 12), 40, 290);
-      line(14.8, 3.6, 14.8, 6.6);
-      line(14.8, 6.6, 11.8, 6.6);
+      path = againPath();
       break;
     case Icon::Document:
-      path.moveTo(11.5, 3);
-      path.lineTo(6.5, 3);
-      path.quadTo(5, 3, 5, 4.5);
-      path.lineTo(5, 15.5);
-      path.quadTo(5, 17, 6.5, 17);
-      path.lineTo(13.5, 17);
-      path.quadTo(15, 17, 15, 15.5);
-      path.lineTo(15, 6.5);
-      path.lineTo(11.5, 3);
-      path.lineTo(11.5, 6.5);
-      path.lineTo(15, 6.5);
-      line(7.8, 10.2, 12.2, 10.2);
-      line(7.8, 13.2, 12.2, 13.2);
+      path = documentPath();
       break;
   }
   return path;
