@@ -80,7 +80,8 @@ TEST_P(OfAnyRecipe, can_be_gone_on_with) {
   ASSERT_EQ(other.restore(text(650, 500, 1))->reason, RereadReason::none);
   EXPECT_EQ(other.driver.bytes(), cut.bytes[1]);
 }
-INSTANTIATE_TEST_SUITE_P(Builtin, OfAnyRecipe, testing::ValuesIn(recipe_names()), as_test_name);
+INSTANTIATE_TEST_SUITE_P(Builtin, OfAnyRecipe, testing::ValuesIn(recipes_of_every_stage()),
+                         as_test_name);
 
 TEST(EarlierTexts, a_text_that_goes_on_leaves_none_and_the_format_is_as_before) {
   MemoryRecordStore store;
