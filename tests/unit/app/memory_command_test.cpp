@@ -142,6 +142,9 @@ TEST(MemoryCommand, what_was_done_is_not_told_as_still_to_come) {
                                    .limit_all = 46'200'000,
                                    .bytes_all = 31'000'000};
   EXPECT_EQ(describe_done(done), "28.0 MB instead of 20.0 MB; 1,585 tokens were reread.");
+  runtime::MemoryChange other = done;
+  other.reread = {{kvcache::RereadReason::other_recipe, 1585}};
+  EXPECT_EQ(describe_done(other), describe_done(done) + " The cache was made with another recipe.");
 }
 
 TEST(MemoryCommand, a_preset_that_is_none_names_the_presets_first) {

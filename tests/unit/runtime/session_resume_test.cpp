@@ -19,6 +19,7 @@ using kvcache::RereadReason;
 using runtime::MessageState;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class Resume : public ChatTest {
  protected:
@@ -96,7 +97,7 @@ TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
   EXPECT_EQ(report.n_reused, 0u);
   EXPECT_EQ(report.n_reread, n_chat);
   EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::nothing_saved, n_chat}));
-  EXPECT_EQ(report.message, "There is no saved cache.");
+  EXPECT_THAT(report.message, StartsWith("There is no saved cache. "));
   EXPECT_EQ(session->n_read(), n_chat);
 }
 
@@ -160,13 +161,14 @@ TEST_F(Resume, of_a_cache_in_a_format_of_tomorrow_reads_again) {
 }
 
 TEST_F(Resume, under_a_limit_that_the_saved_cache_does_not_fit_reads_again) {
-  const auto first = begin("full");
+  const auto first = open("full");
+  for (std::size_t i = 0; i < 2; ++i) value_of(first->add_document("notes", held_out_notes(i)));
+  value_of(first->read({}, {}));
   value_of(first->save());
   const auto engine = open_engine(bundled_model());
-  const auto least = value_of(
-      engine->estimate(value_of(resolve_recipe("extreme")), {.n_tokens = first->tokens().size()}));
-  const auto second = open("full", least.arena_bytes, *engine);
-  const ResumeReport report = resume(*second);
+  const std::size_t least =
+      value_of(least_budget(engine->config(), value_of(resolve_recipe("full"))));
+  const ResumeReport report = resume(*open("full", least, *engine));
   EXPECT_THAT(report.reread, ElementsAre(Reread{RereadReason::over_limit, first->tokens().size()}));
 }
 

@@ -61,6 +61,7 @@ TEST(Server, a_growing_chat_is_never_read_again) {
     // All of the last prompt, and its answer.
     EXPECT_TRUE(turn == 0 || cached_tokens(reply) > n_before);
     EXPECT_LT(cached_tokens(reply), prompt_tokens(reply));
+    EXPECT_EQ(reply.json()["satchel"]["reread"], Json::array());
     n_before = prompt_tokens(reply);
   }
   EXPECT_EQ(text_of(server.chat(Json::array({kQuestion}))).empty(), false);
