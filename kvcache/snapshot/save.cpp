@@ -18,6 +18,7 @@ class Saver {
   // keeps_earlier: texts that were cut.
   Result<SaveReport> save(StoredSnapshot& stored, const SnapshotIdentity& identity,
                           bool keeps_earlier);
+  bool keeps_earlier() const { return !next_.earlier.empty(); }  // by the save that failed
 
  private:
   Result<void> start_from(const StoredSnapshot& stored, const SnapshotIdentity& identity,
@@ -406,11 +407,12 @@ Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   SATCHEL_TRY(make_idle(s.lanes));
   SATCHEL_ASSERT(identity.tokens.size() == s.lanes.text.n_tokens);
   if (s.lanes.text.n_tokens == 0) return SaveReport{};
-  Result<SaveReport> saved =
-      Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/true);
+  Saver saver(s.lanes, s.store, s.key);
+  Result<SaveReport> saved = saver.save(s.stored, identity, /*keeps_earlier=*/true);
   // Earlier texts give way where not all fits, and may have lost records.
-  if (!saved.ok() && (saved.error().code == "CACHE_QUOTA" || saved.error().code == "BLOCK_SIZE" ||
-                      saved.error().kind == ErrorKind::not_found))
+  if (!saved.ok() && saver.keeps_earlier() &&
+      (saved.error().code == "CACHE_QUOTA" || saved.error().code == "BLOCK_SIZE" ||
+       saved.error().kind == ErrorKind::not_found))
     saved = Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/false);
   return saved;
 }
