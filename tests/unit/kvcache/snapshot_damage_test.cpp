@@ -103,6 +103,11 @@ class Damage : public testing::TestWithParam<Case> {
       }
     table = encode_manifest(*manifest);
   }
+  // Where everything takes ten times as long, the first of them: the others are found without.
+  static std::vector<unsigned> some(std::vector<unsigned> values) {
+    if (test::kSanitized) values.resize(1);
+    return values;
+  }
   static std::size_t next(std::size_t i) {
     if (i < kHead) return i + (test::kSanitized ? 5 : 1);
     return i + (test::kSanitized ? std::max<std::size_t>(GetParam().step, 127) : GetParam().step);
@@ -127,7 +132,7 @@ TEST_P(Damage, the_undamaged_one_is_restored) {
 TEST_P(Damage, every_byte_with_three_other_values_is_found) {
   for (Bytes* row : all_rows())
     for (std::size_t i = 0; i < row->size(); i = next(i))
-      for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
+      for (const unsigned flip : some({0xffu, 0x01u, 0x80u})) {
         const std::byte old = (*row)[i];
         (*row)[i] = old ^ std::byte{static_cast<unsigned char>(flip)};
         ASSERT_NE(restore(), RereadReason::none) << "byte " << i;
@@ -153,7 +158,7 @@ TEST_P(Damage, forged_bytes_with_valid_checksums_do_no_harm) {
   for (auto& [id, bytes] : rows().records) {
     const Bytes whole = bytes;
     for (std::size_t i = 0; i < whole.size(); i += i < kHead ? 1 : 37)
-      for (const unsigned value : {0x00u, 0x7fu, 0x80u, 0xffu}) {
+      for (const unsigned value : some({0xffu, 0x7fu, 0x00u, 0x80u})) {
         bytes[i] = std::byte{static_cast<unsigned char>(value)};
         sign(id);
         const RereadReason outcome = restore(true);
