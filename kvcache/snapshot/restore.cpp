@@ -20,17 +20,6 @@ std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::
   return static_cast<std::size_t>(in_a - a.begin());
 }
 
-// What the manifest alone can tell; none: go on.
-RereadReason refuse(const CacheState& cache, const Manifest& manifest,
-                    const SnapshotIdentity& identity) {
-  if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.layout.shape))
-    return RereadReason::other_model;
-  if (manifest.recipe != identity.recipe) return RereadReason::other_recipe;
-  if (manifest.layouts != layout_bytes(cache.layout, identity.numerics))
-    return RereadReason::other_format;
-  return RereadReason::none;
-}
-
 // One restore on its way, into an empty cache.
 class Restore {
  public:
@@ -42,7 +31,7 @@ class Restore {
 
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
-  Result<bool> run_earlier(const Manifest& newest, StoredSnapshot& stored, RestoreReport& report);
+  Result<std::optional<RestoreReport>> run_earlier(const Manifest& newest, StoredSnapshot& stored);
   Result<Manifest> read_earlier(const EarlierText& earlier) const;
   Result<void> empty_again();
   Result<void> add_records(Restorer& restorer, const Manifest& manifest);
@@ -89,25 +78,25 @@ Result<RestoreReport> Restore::run(StoredSnapshot& stored) {
   if (!manifest.ok()) return damaged_report(manifest.error().message);
   if (manifest->generation != saved->generation)
     return damaged_report("its manifest is from another save");
-  const RereadReason no = refuse(lanes_, *manifest, identity_);
+  const RereadReason no = refusal_of(lanes_, *manifest, identity_);
   if (no != RereadReason::none) return RestoreReport{.reason = no};
   bytes_read_ = saved->bytes.size();
-  RestoreReport report;
-  SATCHEL_TRY_ASSIGN(const bool is_earlier, run_earlier(*manifest, stored, report));
-  if (!is_earlier) {
+  SATCHEL_TRY_ASSIGN(std::optional<RestoreReport> report, run_earlier(*manifest, stored));
+  if (!report) {
     n_common_ = common_prefix(manifest->tokens, identity_.tokens);
     if (n_common_ == 0) return RestoreReport{.reason = RereadReason::other_tokens};
     SATCHEL_TRY_ASSIGN(report, run(manifest.value(), stored));
   }
   stored.tokens = std::move(manifest->tokens);
   stored.earlier = std::move(manifest->earlier);
-  return report;
+  return std::move(*report);
 }
 
-// The text that has more in common with this one than the newest has; false: there is none, or not
-// as much of it is whole.
-Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored,
-                                  RestoreReport& report) {
+// The text that has more in common with this one than the newest has; nothing: there is none, or
+// not as much of it is whole.
+Result<std::optional<RestoreReport>> Restore::run_earlier(const Manifest& newest,
+                                                          StoredSnapshot& stored) {
+  using Found = std::optional<RestoreReport>;
   const std::size_t n_newest = common_prefix(newest.tokens, identity_.tokens);
   const EarlierText* best = nullptr;
   n_common_ = n_newest;
@@ -116,25 +105,25 @@ Result<bool> Restore::run_earlier(const Manifest& newest, StoredSnapshot& stored
     if (n > n_common_) best = &earlier;
     n_common_ = std::max(n_common_, n);
   }
-  if (best == nullptr) return false;
+  if (best == nullptr) return Found();
   Result<Manifest> manifest = read_earlier(*best);
   const bool is_no_text = !manifest.ok() && (manifest.error().kind == ErrorKind::corrupt ||
                                              manifest.error().kind == ErrorKind::unsupported);
   if (!manifest.ok() && !is_no_text) return manifest.error();
   if (!manifest.ok() || manifest->tokens != best->tokens ||
-      refuse(lanes_, *manifest, identity_) != RereadReason::none)
-    return false;
+      refusal_of(lanes_, *manifest, identity_) != RereadReason::none)
+    return Found();
   manifest->generation = newest.generation;
   manifest->next_record = newest.next_record;
   manifest->next_serial = std::max(manifest->next_serial, newest.next_serial);
   const std::size_t n_read = bytes_read_;
-  SATCHEL_TRY_ASSIGN(report, run(manifest.value(), stored));
-  if (report.n_tokens > n_newest) return true;
+  SATCHEL_TRY_ASSIGN(RestoreReport report, run(manifest.value(), stored));
+  if (report.n_tokens > n_newest) return Found(std::move(report));
   if (report.n_tokens > 0) SATCHEL_TRY(empty_again());
   stored = {};
   first_damage_.clear();
   bytes_read_ = n_read;
-  return false;
+  return Found();
 }
 
 // corrupt: a part is damaged or missing.
@@ -201,6 +190,16 @@ Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
 }
 
 }  // namespace
+
+RereadReason refusal_of(const CacheState& cache, const Manifest& manifest,
+                        const SnapshotIdentity& identity) {
+  if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.layout.shape))
+    return RereadReason::other_model;
+  if (manifest.recipe != identity.recipe) return RereadReason::other_recipe;
+  if (manifest.layouts != layout_bytes(cache.layout, identity.numerics))
+    return RereadReason::other_format;
+  return RereadReason::none;
+}
 
 std::size_t Snapshot::n_saved(std::span<const std::int32_t> tokens) const {
   std::size_t n = common_prefix(state_->stored.tokens, tokens);

@@ -23,7 +23,6 @@ class Saver {
  private:
   Result<void> start_from(const StoredSnapshot& stored, const SnapshotIdentity& identity,
                           bool keeps_earlier);
-  bool is_bound_to(const Manifest& manifest, const SnapshotIdentity& identity) const;
   Result<void> put_earlier(std::span<const std::byte> bytes, const Manifest& manifest);
   void trim_earlier();
   bool is_referenced(const StoredRecord& record) const;
@@ -59,12 +58,6 @@ class Saver {
 bool Saver::is_referenced(const StoredRecord& record) const {
   return std::ranges::any_of(record.serials,
                              [&](std::uint64_t serial) { return referenced_.contains(serial); });
-}
-
-bool Saver::is_bound_to(const Manifest& manifest, const SnapshotIdentity& identity) const {
-  return manifest.model == identity.model && manifest.recipe == identity.recipe &&
-         manifest.shape == shape_bytes(cache_.layout.shape) &&
-         manifest.layouts == layout_bytes(cache_.layout, identity.numerics);
 }
 
 // Its records stay as they are.
@@ -150,7 +143,7 @@ Result<void> Saver::start_from(const StoredSnapshot& stored, const SnapshotIdent
     }
     next_.next_record = std::max(next_.next_record, manifest->next_record);
     next_.earlier = manifest->earlier;
-    if (!is_bound_to(*manifest, identity))
+    if (refusal_of(cache_, *manifest, identity) != RereadReason::none)
       next_.earlier.clear();
     else if (keeps_earlier && !goes_on_from(manifest->tokens))
       SATCHEL_TRY(put_earlier(newest->bytes, *manifest));

@@ -26,6 +26,10 @@ struct StoredSnapshot {
   std::vector<EarlierText> earlier = {};
 };
 
+// Why a cache cannot take over what a manifest lists, whatever its text; none: it can.
+RereadReason refusal_of(const CacheState& cache, const Manifest& manifest,
+                        const SnapshotIdentity& identity);
+
 struct Snapshot::State {
   Cache& cache;
   CacheState& lanes;  // of the cache

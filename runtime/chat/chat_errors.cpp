@@ -29,14 +29,13 @@ Error nothing_to_answer() {
 }
 
 Error has_one_version() {
-  return {
-      ErrorKind::invalid, "PARAM",
-      "This chat is not saved, so what would be replaced could not be kept. Nothing was changed."};
+  return {ErrorKind::invalid, "PARAM",
+          "This chat is not saved, so its old version could not be kept. Nothing was changed."};
 }
 
 Error no_such_message() {
   return {ErrorKind::not_found, "MESSAGE_NOT_FOUND",
-          "The chat does not have this message any more. Nothing was changed."};
+          "This chat no longer has that message. Nothing was changed."};
 }
 
 Error cannot_be_said_otherwise() {

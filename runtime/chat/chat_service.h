@@ -257,9 +257,8 @@ class ChatService {
   template <class Ids, class Add>
   Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
   Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
-  // The message, and the chat ends before it.
-  Result<SessionMessage> cut_before(OpenChat& chat, MessageId message, bool is_users,
-                                    Running& running);
+  // The chat ends before the message.
+  Result<void> cut_before(OpenChat& chat, MessageId message, bool is_users, Running& running);
   // To other messages, by `go`; they are told.
   Result<void> go_now(OpenChat& chat, Running& running,
                       const std::function<Result<void>(Session&)>& go);

@@ -57,13 +57,11 @@ Result<std::vector<MessageVersions>> ChatService::versions(ChatHandle handle,
 // The front end has what both have in common.
 Result<void> ChatService::go_now(OpenChat& chat, Running& running,
                                  const std::function<Result<void>(Session&)>& go) {
-  const std::vector<SessionMessage> before(chat.session()->messages().begin(),
-                                           chat.session()->messages().end());
+  const std::vector<MessageId> before = ids_of(chat.session()->messages());
   SATCHEL_TRY(go(*chat.session()));
   chat.unanswered = {};
   const std::span<const SessionMessage> now = chat.session()->messages();
-  const auto differs =
-      std::ranges::mismatch(before, now, {}, &SessionMessage::id, &SessionMessage::id).in2;
+  const auto differs = std::ranges::mismatch(before, now, {}, {}, &SessionMessage::id).in2;
   SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> stored, store_->library().messages(chat.id()));
   const auto n_common = differs - now.begin();
   MessagesReplaced told{n_common > 0 ? std::prev(differs)->id : MessageId{}, {}};
@@ -83,8 +81,8 @@ Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const 
   });
 }
 
-Result<SessionMessage> ChatService::cut_before(OpenChat& chat, MessageId message, bool is_users,
-                                               Running& running) {
+Result<void> ChatService::cut_before(OpenChat& chat, MessageId message, bool is_users,
+                                     Running& running) {
   if (!chat.is_saved()) return has_one_version();
   const std::span<const SessionMessage> messages = chat.session()->messages();
   const auto found = std::ranges::find(messages, message, &SessionMessage::id);
@@ -94,11 +92,10 @@ Result<SessionMessage> ChatService::cut_before(OpenChat& chat, MessageId message
                              : found->role == Role::assistant && has_before &&
                                    std::prev(found)->kind == MessageKind::text;
   if (!fits) return cannot_be_said_otherwise();
-  const SessionMessage cut = *found;
   const MessageId last = has_before ? std::prev(found)->id : MessageId{};
   SATCHEL_TRY(chat.session()->truncate(last));
   running.tell(MessagesReplaced{last, {}});
-  return cut;
+  return {};
 }
 
 Result<void> ChatService::pin(ChatHandle handle, MessageId message, const ChatCall& call) {

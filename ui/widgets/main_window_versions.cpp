@@ -24,8 +24,8 @@ void MainWindow::connectVersions() {
   connect(m_state, &AppState::editRefused, m_composer, &Composer::beginEdit);
   connect(m_composer, &Composer::editingChanged, this, [this] {
     m_composer->isEditing()
-        ? m_editing->showNotice(tr("You are editing an earlier message. What followed it stays "
-                                   "as another version."))
+        ? m_editing->showNotice(tr("You are editing an earlier message. What came after it is "
+                                   "kept as another version."))
         : m_editing->hide();
   });
   connect(m_editing, &Banner::closed, m_composer, &Composer::endEdit);
