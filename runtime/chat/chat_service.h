@@ -257,8 +257,14 @@ class ChatService {
   template <class Ids, class Add>
   Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
   Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
-  // The chat ends before the message.
-  Result<void> cut_before(OpenChat& chat, MessageId message, bool is_users, Running& running);
+  // The chat ends before the message until something else is said there, or what was cut is put
+  // back (true).
+  struct CutEnd {
+    MessageId last;              // of the messages before the cut
+    std::size_t n_messages = 0;  // after it
+  };
+  Result<CutEnd> cut_before(OpenChat& chat, MessageId message, bool is_users, Running& running);
+  bool put_back_unless_said(OpenChat& chat, const CutEnd& cut, Running& running);
   // To other messages, by `go`; they are told.
   Result<void> go_now(OpenChat& chat, Running& running,
                       const std::function<Result<void>(Session&)>& go);

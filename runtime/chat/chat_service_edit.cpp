@@ -81,10 +81,12 @@ Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const 
   });
 }
 
-Result<void> ChatService::cut_before(OpenChat& chat, MessageId message, bool is_users,
-                                     Running& running) {
+Result<ChatService::CutEnd> ChatService::cut_before(OpenChat& chat, MessageId message,
+                                                    bool is_users, Running& running) {
+  if (chat.session() == nullptr || chat.session()->messages().empty()) return no_messages();
   if (!chat.is_saved()) return has_one_version();
   const std::span<const SessionMessage> messages = chat.session()->messages();
+  CutEnd cut{.last = messages.back().id};
   const auto found = std::ranges::find(messages, message, &SessionMessage::id);
   if (found == messages.end()) return no_such_message();
   const bool has_before = found != messages.begin();
@@ -93,9 +95,17 @@ Result<void> ChatService::cut_before(OpenChat& chat, MessageId message, bool is_
                                    std::prev(found)->kind == MessageKind::text;
   if (!fits) return cannot_be_said_otherwise();
   const MessageId last = has_before ? std::prev(found)->id : MessageId{};
-  SATCHEL_TRY(chat.session()->truncate(last));
+  SATCHEL_TRY(chat.session()->truncate_until_said(last));
   running.tell(MessagesReplaced{last, {}});
-  return {};
+  cut.n_messages = chat.session()->messages().size();
+  return cut;
+}
+
+bool ChatService::put_back_unless_said(OpenChat& chat, const CutEnd& cut, Running& running) {
+  if (chat.session()->messages().size() != cut.n_messages) return false;
+  check(running, ChatTask::edit,
+        go_now(chat, running, [&](Session& session) { return session.truncate(cut.last); }));
+  return true;
 }
 
 Result<void> ChatService::pin(ChatHandle handle, MessageId message, const ChatCall& call) {

@@ -18,8 +18,9 @@ Sampling sampling_again(Sampling sampling, std::size_t n_before) {
   return sampling;
 }
 
-std::size_t n_versions(const Session& session, MessageId message) {
-  const Result<std::vector<MessageVersions>> all = session.versions();
+std::size_t n_versions(const Session* session, MessageId message) {
+  if (session == nullptr) return 1;
+  const Result<std::vector<MessageVersions>> all = session->versions();
   if (!all.ok()) return 1;
   const auto found = std::ranges::find(*all, message, &MessageVersions::message);
   return found == all->end() ? 1 : found->versions.size();
@@ -114,16 +115,12 @@ Result<GenerateReport> ChatService::send_instead(ChatHandle handle, MessageId me
   return run<GenerateReport>(
       ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-        if (chat->session() == nullptr || chat->session()->messages().empty()) return no_messages();
-        const MessageId end = chat->session()->messages().back().id;
-        SATCHEL_TRY(cut_before(*chat, message, /*is_users=*/true, running));
+        SATCHEL_TRY_ASSIGN(const CutEnd cut,
+                           cut_before(*chat, message, /*is_users=*/true, running));
         const Result<MessageId> id = commit<MessageId>(
             *chat, text, running, [&](Session& session) { return session.add_user(text); });
-        if (!id.ok()) {
-          check(running, ChatTask::edit,
-                go_now(*chat, running, [&](Session& session) { return session.truncate(end); }));
-          return id.error();
-        }
+        put_back_unless_said(*chat, cut, running);
+        SATCHEL_TRY(id);
         chat->unanswered = *id;
         running.tell(message_of(*id, Role::user, text));
         tell_versions(*chat, running);
@@ -136,18 +133,12 @@ Result<GenerateReport> ChatService::answer_again(ChatHandle handle, MessageId an
   return run<GenerateReport>(
       ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
-        if (chat->session() == nullptr || chat->session()->messages().empty()) return no_messages();
-        const MessageId end = chat->session()->messages().back().id;
-        const Sampling other = sampling_again(sampling, n_versions(*chat->session(), answer));
-        SATCHEL_TRY(cut_before(*chat, answer, /*is_users=*/false, running));
-        const MessageId question = chat->session()->messages().back().id;
-        chat->unanswered = question;
+        const Sampling other = sampling_again(sampling, n_versions(chat->session(), answer));
+        SATCHEL_TRY_ASSIGN(const CutEnd cut,
+                           cut_before(*chat, answer, /*is_users=*/false, running));
+        chat->unanswered = chat->session()->messages().back().id;
         Result<GenerateReport> report = reply(*chat, other, running);
-        if (chat->session()->messages().back().id == question)
-          check(running, ChatTask::edit,
-                go_now(*chat, running, [&](Session& session) { return session.truncate(end); }));
-        else
-          tell_versions(*chat, running);
+        if (!put_back_unless_said(*chat, cut, running)) tell_versions(*chat, running);
         return report;
       });
 }

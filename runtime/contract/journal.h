@@ -73,10 +73,16 @@ struct MessageLink {
 class Journal {
  public:
   virtual ~Journal() = default;
-  // All of them or none, behind the chat's last message, in one transaction; their ids in order.
-  //   needs   only the last one may be `streaming`
-  virtual Result<std::vector<MessageId>> append_all(ChatId chat,
-                                                    std::span<const NewMessage> messages) = 0;
+  // All of them or none, in one transaction; their ids in order.
+  //   last    the chat's message that they follow, as after truncate(); 0: they are its first ones;
+  //           not given: the last one
+  //   needs   only the last of them may be `streaming`
+  //   errors  those of truncate(), if `last` is given
+  virtual Result<std::vector<MessageId>> append_behind(ChatId chat, std::optional<MessageId> last,
+                                                       std::span<const NewMessage> messages) = 0;
+  Result<std::vector<MessageId>> append_all(ChatId chat, std::span<const NewMessage> messages) {
+    return append_behind(chat, {}, messages);
+  }
   Result<MessageId> append(ChatId chat, const NewMessage& message) {
     SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, append_all(chat, std::span(&message, 1)));
     return ids.front();

@@ -42,6 +42,22 @@ void cut_cache(Session::State& s, std::size_t end) {
   s.cache->clear();
 }
 
+// Up to token `end`, where a message ends.
+void cut_text(Session::State& s, std::size_t end, bool lets_journal_follow) {
+  s.transcript.truncate(end, lets_journal_follow);
+  s.meter.drop_rows();
+  cut_cache(s, end);
+}
+
+// Where message `last` ends; 0: the beginning. What is owed of an answer is stored first.
+Result<std::size_t> end_of(Session::State& s, MessageId last) {
+  SATCHEL_TRY(s.prefill.need_cache());
+  SATCHEL_TRY(s.transcript.settle());
+  if (last.value == 0) return std::size_t{0};
+  SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(last));
+  return message.end;
+}
+
 // The chat ends at a message that is not in it now: one that was cut.
 Result<void> load_up_to(Session::State& s, MessageId last) {
   const std::span<const SessionMessage> messages = s.transcript.messages();
@@ -77,19 +93,18 @@ Result<void> load_up_to(Session::State& s, MessageId last) {
 
 Result<void> Session::truncate(MessageId last) {
   State& s = *state_;
-  SATCHEL_TRY(s.prefill.need_cache());
-  SATCHEL_TRY(s.transcript.settle());
-  std::size_t end = 0;
-  if (last.value != 0) {
-    const Result<SessionMessage> message = s.transcript.find(last);
-    if (!message.ok() && s.options.journal != nullptr) return load_up_to(s, last);
-    SATCHEL_TRY(message);
-    end = message->end;
-  }
+  const Result<std::size_t> end = end_of(s, last);
+  const bool is_elsewhere = !end.ok() && end.error().code == "MESSAGE_NOT_FOUND";
+  if (is_elsewhere && s.options.journal != nullptr) return load_up_to(s, last);
+  SATCHEL_TRY(end);
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
-  s.transcript.truncate(end);
-  s.meter.drop_rows();
-  cut_cache(s, end);
+  cut_text(s, *end, /*lets_journal_follow=*/false);
+  return {};
+}
+
+Result<void> Session::truncate_until_said(MessageId last) {
+  SATCHEL_TRY_ASSIGN(const std::size_t end, end_of(*state_, last));
+  cut_text(*state_, end, /*lets_journal_follow=*/true);
   return {};
 }
 

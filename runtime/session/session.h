@@ -265,6 +265,10 @@ class Session {
   // for episodes that rested.
   //   errors  MESSAGE_NOT_FOUND. After others the chat is as it was
   Result<void> truncate(MessageId last);
+  // truncate() to a message of messages(), for something else to be said there: the journal keeps
+  // its end until then and learns both in one transaction, so that a kill in between leaves the
+  // chat as it was. truncate() to what was the last message takes it back.
+  Result<void> truncate_until_said(MessageId last);
   // Of the messages that have others in their place, which an edit or another answer left. Without
   // a journal there are none.
   Result<std::vector<MessageVersions>> versions() const;

@@ -185,11 +185,21 @@ Result<void> Transcript::check_fits(std::span<const StoredMessage> draft,
   return context_full(n_needed, n_left, options_.n_context);
 }
 
-Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft) {
+Result<std::vector<MessageId>> Transcript::store(std::span<const NewMessage> rows) {
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
+  if (options_.journal != nullptr) {
+    SATCHEL_TRY_ASSIGN(ids, options_.journal->append_behind(options_.chat, journal_follows_, rows));
+    journal_follows_.reset();
+  }
+  while (ids.size() < rows.size())
+    ids.push_back({static_cast<std::int64_t>(messages_.size() + ids.size() + 1)});
+  return ids;
+}
+
+Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft) {
   std::vector<NewMessage> rows;
-  for (const StoredMessage& message : draft) {
+  for (const StoredMessage& message : draft)
     rows.push_back({.role = message.role,
                     .state = message.state,
                     .text = message.text,
@@ -197,11 +207,7 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
                     .kind = message.kind,
                     .title = message.title,
                     .tokenizer = options_.tokenizer.hash()});
-    ids.push_back({static_cast<std::int64_t>(messages_.size() + rows.size())});
-  }
-  if (options_.journal != nullptr) {
-    SATCHEL_TRY_ASSIGN(ids, options_.journal->append_all(options_.chat, rows));
-  }
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, store(rows));
   for (std::size_t i = 0; i < ids.size(); ++i)
     append({.id = ids[i],
             .role = draft[i].role,
@@ -251,18 +257,14 @@ Result<std::vector<TokenId>> Transcript::answer_tail() const {
 }
 
 Result<void> Transcript::begin_answer(std::span<const TokenId> head) {
-  SATCHEL_TRY(settle());
-  MessageId id{static_cast<std::int64_t>(messages_.size() + 1)};
-  if (options_.journal != nullptr) {
-    SATCHEL_TRY_ASSIGN(
-        id, options_.journal->append(options_.chat, {.role = Role::assistant,
-                                                     .state = MessageState::streaming,
-                                                     .text = {},
-                                                     .tokens = head,
-                                                     .tokenizer = options_.tokenizer.hash()}));
-  }
-  append({.id = id, .role = Role::assistant, .state = MessageState::streaming, .title = {}}, head);
-  answer_ = id;
+  const NewMessage row{.role = Role::assistant,
+                       .state = MessageState::streaming,
+                       .text = {},
+                       .tokens = head,
+                       .tokenizer = options_.tokenizer.hash()};
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, store({&row, 1}));
+  append({.id = ids.front(), .role = row.role, .state = row.state, .title = {}}, head);
+  answer_ = ids.front();
   return {};
 }
 
@@ -322,10 +324,12 @@ void Transcript::append(SessionMessage message, std::span<const TokenId> tokens)
   messages_.push_back(std::move(message));
 }
 
-void Transcript::truncate(std::size_t end) {
+void Transcript::truncate(std::size_t end, bool lets_journal_follow) {
   SATCHEL_ASSERT(!answer_);
   while (!messages_.empty() && messages_.back().end > end) messages_.pop_back();
   tokens_.resize(end);
+  journal_follows_.reset();
+  if (lets_journal_follow) journal_follows_ = messages_.empty() ? MessageId{} : messages_.back().id;
 }
 
 }  // namespace satchel::runtime

@@ -89,8 +89,9 @@ class Transcript {
   Thinking thinking() const { return options_.thinking; }
   AnswerReader answer_reader() const;  // for the answer that comes next
 
-  // Forgets messages behind token `end`, where one ends. The journal is the caller's business.
-  void truncate(std::size_t end);
+  // Forgets messages behind token `end`, where one ends. The journal is the caller's business, or
+  // (lets_journal_follow) learns it with the next message that is added, in one transaction.
+  void truncate(std::size_t end, bool lets_journal_follow = false);
   // As a journal has them, with the ids that the cache has seen: of one that came back damaged not
   // those that were stored.
   Result<std::vector<StoredMessage>> stored() const;
@@ -132,6 +133,8 @@ class Transcript {
                                      std::span<const TokenId> before) const;
   Result<std::vector<StoredMessage>> draft_document(const Document& document,
                                                     std::span<const StoredMessage> before) const;
+  // Into the journal, behind what is here.
+  Result<std::vector<MessageId>> store(std::span<const NewMessage> rows);
   Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
   Result<void> check_fits(std::span<const StoredMessage> draft, BeyondContext beyond) const;
   // `message` with its place in tokens_ filled in.
@@ -155,6 +158,8 @@ class Transcript {
   std::vector<SessionMessage> messages_;
   Marks marks_;
   std::optional<MessageId> answer_;  // streams
+  // Messages were cut here that the journal still has: its next one follows this; 0: is the first.
+  std::optional<MessageId> journal_follows_;
   std::string owed_text_;
   std::vector<TokenId> owed_tokens_;
 };

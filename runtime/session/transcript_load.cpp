@@ -107,6 +107,7 @@ Result<Transcript::Loaded> Transcript::load_again() {
   tokens_ = std::move(other.tokens_);
   messages_ = std::move(other.messages_);
   marks_ = std::move(other.marks_);
+  journal_follows_.reset();
   return loaded;
 }
 

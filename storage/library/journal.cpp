@@ -82,8 +82,8 @@ Result<std::int64_t> last_message_of(Connection& db, ChatId chat) {
   return row ? last.integer_at(0) : std::int64_t{0};
 }
 
-Result<std::vector<MessageId>> Library::append_all(ChatId chat,
-                                                   std::span<const runtime::NewMessage> messages) {
+Result<std::vector<MessageId>> Library::append_behind(
+    ChatId chat, std::optional<MessageId> last, std::span<const runtime::NewMessage> messages) {
   for (const runtime::NewMessage& message : messages) {
     if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
     SATCHEL_ASSERT(message.state != MessageState::streaming || &message == &messages.back());
@@ -94,7 +94,15 @@ Result<std::vector<MessageId>> Library::append_all(ChatId chat,
   std::vector<MessageId> ids;
   Stream stream;  // what the last one needs, if it streams
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY_ASSIGN(std::int64_t parent, last_message_of(*db, chat));
+  std::int64_t parent = 0;
+  std::optional<Cut> undoes;
+  if (last) {
+    Cut to{.chat = chat.value, .last = last->value};
+    SATCHEL_TRY_ASSIGN(undoes, state_->cut(*db, to));
+    parent = to.last;
+  } else {
+    SATCHEL_TRY_ASSIGN(parent, last_message_of(*db, chat));
+  }
   for (const runtime::NewMessage& message : messages) {
     SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(*db, chat, now_ms));
     const auto tokens = to_blob(message.tokens);
@@ -113,7 +121,7 @@ Result<std::vector<MessageId>> Library::append_all(ChatId chat,
     stream.seq = seq;
     stream.parent = row.parent;
   }
-  SATCHEL_TRY(change.commit());
+  SATCHEL_TRY(state_->commit(change, *db, undoes));
   if (ids.empty()) return ids;
   state_->last_message = parent;
   if (messages.back().state != MessageState::streaming) return ids;

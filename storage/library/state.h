@@ -43,6 +43,12 @@ struct Library::State {
   // The first opening. Falls back to read-only, with the reason in the report; each call that
   // writes tries again, unless the file is damaged or newer.
   Result<void> connect();
+  // Inside a transaction: the chat ends at `to.last`, or the nearest message before it where the
+  // row of that one is gone. Returns what undoes it, for commit().
+  //   errors  MESSAGE_NOT_FOUND, MESSAGE_STATE, CHAT_NOT_FOUND
+  Result<Cut> cut(Connection& writer, Cut& to) const;
+  // Of a transaction that perhaps cuts a chat.
+  Result<void> commit(Transaction& change, const Connection& writer, std::optional<Cut> undoes);
 
  private:
   Result<void> open_for_writing();

@@ -64,23 +64,32 @@ Result<void> cut_to(Connection& db, const Cut& cut) {
   return count.bind(1, cut.chat).run();
 }
 
-Result<void> Library::truncate(ChatId chat, MessageId last) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  const bool streams =
-      std::any_of(state_->streams.begin(), state_->streams.end(),
-                  [&](const auto& entry) { return entry.second.chat == chat.value; });
-  if (streams)
+Result<Cut> Library::State::cut(Connection& writer, Cut& to) const {
+  const bool is_answered =
+      std::ranges::any_of(streams, [&](const auto& entry) { return entry.second.chat == to.chat; });
+  if (is_answered)
     return Error{ErrorKind::invalid, "MESSAGE_STATE",
                  "This chat is still being answered. Nothing was changed. Stop the answer first."};
-  Cut cut{.chat = chat.value, .last = last.value};
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY(check_cut(*db, cut));
-  SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(*db, chat));
-  SATCHEL_TRY(cut_to(*db, cut));
-  state_->open_cut = {.chat = chat.value, .last = before};
+  SATCHEL_TRY(check_cut(writer, to));
+  SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(writer, {to.chat}));
+  SATCHEL_TRY(cut_to(writer, to));
+  return Cut{.chat = to.chat, .last = before};
+}
+
+Result<void> Library::State::commit(Transaction& change, const Connection& writer,
+                                    std::optional<Cut> undoes) {
+  open_cut = undoes;
   const Result<void> committed = change.commit();
-  if (committed.ok() || !db->disk_failed()) state_->open_cut.reset();
+  if (committed.ok() || !writer.disk_failed()) open_cut.reset();
   return committed;
+}
+
+Result<void> Library::truncate(ChatId chat, MessageId last) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  Cut to{.chat = chat.value, .last = last.value};
+  SATCHEL_TRY_ASSIGN(const Cut undoes, state_->cut(*db, to));
+  return state_->commit(change, *db, undoes);
 }
 
 }  // namespace satchel::storage

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "support/passing_journal.h"
 
@@ -12,10 +13,11 @@ class FailingJournal final : public PassingJournal {
  public:
   FailingJournal(runtime::Journal& inner, std::size_t fail_at)
       : PassingJournal(inner), left_(fail_at) {}
-  Result<std::vector<runtime::MessageId>> append_all(
-      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override {
+  Result<std::vector<runtime::MessageId>> append_behind(
+      runtime::ChatId chat, std::optional<runtime::MessageId> last,
+      std::span<const runtime::NewMessage> messages) override {
     if (fails()) return full();
-    return PassingJournal::append_all(chat, messages);
+    return PassingJournal::append_behind(chat, last, messages);
   }
   Result<void> truncate(runtime::ChatId chat, runtime::MessageId last) override {
     if (fails()) return full();

@@ -89,9 +89,10 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
   void fail_setups(Faults faults) { setups_fail_ = faults; }
   void fail_settings(Faults faults) { settings_fail_ = faults; }
 
-  Result<std::vector<runtime::MessageId>> append_all(
-      ChatId chat, std::span<const runtime::NewMessage> messages) override {
-    return journal_.append_all(chat, messages);
+  Result<std::vector<runtime::MessageId>> append_behind(
+      ChatId chat, std::optional<runtime::MessageId> last,
+      std::span<const runtime::NewMessage> messages) override {
+    return journal_.append_behind(chat, last, messages);
   }
   Result<void> extend(runtime::MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override {

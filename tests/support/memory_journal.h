@@ -15,8 +15,10 @@ namespace satchel::test {
 
 class MemoryJournal final : public runtime::Journal {
  public:
-  Result<std::vector<runtime::MessageId>> append_all(
-      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override {
+  Result<std::vector<runtime::MessageId>> append_behind(
+      runtime::ChatId chat, std::optional<runtime::MessageId> last,
+      std::span<const runtime::NewMessage> messages) override {
+    if (last) SATCHEL_TRY(truncate(chat, *last));
     std::vector<runtime::MessageId> ids;
     for (const runtime::NewMessage& message : messages) {
       Chat& to = chats_[chat];

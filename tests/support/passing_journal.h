@@ -16,9 +16,10 @@ namespace satchel::test {
 class PassingJournal : public runtime::Journal {
  public:
   explicit PassingJournal(runtime::Journal& inner) : inner_(inner) {}
-  Result<std::vector<runtime::MessageId>> append_all(
-      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override {
-    return inner_.append_all(chat, messages);
+  Result<std::vector<runtime::MessageId>> append_behind(
+      runtime::ChatId chat, std::optional<runtime::MessageId> last,
+      std::span<const runtime::NewMessage> messages) override {
+    return inner_.append_behind(chat, last, messages);
   }
   Result<void> truncate(runtime::ChatId chat, runtime::MessageId last) override {
     return inner_.truncate(chat, last);

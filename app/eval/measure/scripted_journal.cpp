@@ -35,8 +35,9 @@ void ScriptedJournal::add(runtime::ChatId chat, const NewMessage& message) {
                 .model = {}});
 }
 
-Result<std::vector<MessageId>> ScriptedJournal::append_all(runtime::ChatId chat,
-                                                           std::span<const NewMessage> messages) {
+Result<std::vector<MessageId>> ScriptedJournal::append_behind(
+    runtime::ChatId chat, std::optional<MessageId> last, std::span<const NewMessage> messages) {
+  if (last) SATCHEL_TRY(truncate(chat, *last));
   std::vector<MessageId> ids;
   for (const NewMessage& message : messages) {
     add(chat, message);

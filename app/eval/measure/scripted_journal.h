@@ -24,8 +24,9 @@ class ScriptedJournal final : public runtime::Journal {
 
   void erase(runtime::ChatId chat) { chats_.erase(chat); }
 
-  Result<std::vector<runtime::MessageId>> append_all(
-      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override;
+  Result<std::vector<runtime::MessageId>> append_behind(
+      runtime::ChatId chat, std::optional<runtime::MessageId> last,
+      std::span<const runtime::NewMessage> messages) override;  // last: unsupported
   Result<void> extend(runtime::MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(runtime::MessageId message, runtime::MessageState state,

@@ -181,6 +181,24 @@ TEST_F(ChatVersionsTest, an_answer_that_is_stopped_before_it_begins_leaves_the_o
   EXPECT_EQ(service_->session(chat)->messages().back().id, before[3]);
 }
 
+TEST_F(ChatVersionsTest, a_kill_before_something_else_is_said_leaves_the_stored_chat_whole) {
+  const ChatHandle chat = chat_with_question();
+  const std::vector<MessageId> before = ids(chat);
+  const ChatId id = service_->chat(chat)->id();
+  std::size_t n_cuts = 0;
+  ChatCall call;
+  call.sink = [&](ChatHandle, const ChatEvent& event) {
+    if (!std::holds_alternative<MessagesReplaced>(event)) return;
+    ++n_cuts;
+    EXPECT_EQ(value_of(chats_->library.messages(id)).size(), before.size());
+  };
+  value_of(service_->answer_again(chat, before[3], greedy(2), call));
+  EXPECT_EQ(ids(chat).size(), before.size());
+  value_of(service_->send_instead(chat, before[2], kOther, greedy(2), call));
+  EXPECT_EQ(n_cuts, 2u);
+  EXPECT_EQ(value_of(chats_->library.tree(id)).size(), before.size() + 3);
+}
+
 TEST_F(ChatVersionsTest, documents_their_answers_and_strangers_are_refused) {
   const ChatHandle chat =
       value_of(service_->begin({.memory = {value_of(resolve_recipe("full")), 0}}));

@@ -20,7 +20,7 @@ struct Ledger {
   ChatId chat;
   std::vector<std::string> tried, acked;
   std::uint64_t generation = 0;  // of the manifest said to be saved
-  bool cut = false;              // a truncation is left that could not be taken back
+  bool cut = false;              // a cut may be left that could not be taken back
   int n_failed = 0;              // steps that failed even when tried three times
 };
 
@@ -36,6 +36,7 @@ class Script {
     snapshot(1);
     message("user 2");
     cut_and_bring_back();
+    say_instead_and_bring_back();
     answer("answer 2");
     document("document", "Noted.");
     snapshot(2);
@@ -92,6 +93,26 @@ class Script {
         stubbornly([&] { return store_.library().truncate(ledger_.chat, first).ok(); });
     if (!cut || !stubbornly([&] { return store_.library().truncate(ledger_.chat, last).ok(); }))
       ledger_.cut = true;
+  }
+
+  // What fails leaves the whole chat, never one that only was cut.
+  void say_instead_and_bring_back() {
+    const auto before = store_.library().messages(ledger_.chat);
+    if (!before.ok() || before->size() < 2) return;
+    const std::string_view text = "other words";
+    const std::vector<std::int32_t> tokens(text.begin(), text.end());
+    const runtime::NewMessage other{.role = Role::user, .text = text, .tokens = tokens};
+    const MessageId first = before->front().id, last = before->back().id;
+    const bool said = stubbornly([&] {
+      const bool done =
+          store_.library().append_behind(ledger_.chat, first, std::span(&other, 1)).ok();
+      if (const auto now = store_.library().messages(ledger_.chat); !done && now.ok()) {
+        EXPECT_EQ(now->size(), before->size());
+      }
+      return done;
+    });
+    if (!said || !stubbornly([&] { return store_.library().truncate(ledger_.chat, last).ok(); }))
+      ledger_.cut = true;  // what failed may have arrived after all
   }
 
   void answer(const std::string& text) {

@@ -126,6 +126,36 @@ TEST(Journal, truncating_hides_messages_and_brings_them_back) {
   EXPECT_THAT(texts(store->library(), chat), ElementsAre("one", "another two"));
 }
 
+TEST(Journal, other_words_are_said_and_their_place_is_cut_at_once_or_neither) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId one = say(library, chat, "one");
+  say(library, chat, "two");
+  const MessageId three = say(library, chat, "three");
+  const auto said = [&](ChatId where, MessageId last, std::string_view text) {
+    const runtime::NewMessage message{.role = Role::user, .text = text, .tokens = kOne};
+    return library.append_behind(where, last, std::span(&message, 1));
+  };
+  const MessageId other = must(said(chat, one, "other two")).front();
+  EXPECT_THAT(texts(library, chat), ElementsAre("one", "other two"));
+  EXPECT_EQ(must(library.messages(chat)).back().parent, one);
+  EXPECT_EQ(must(library.chat(chat)).n_messages, 2u);
+  must(said(chat, three, "four"));
+  EXPECT_THAT(texts(library, chat), ElementsAre("one", "two", "three", "four"));
+  must(said(chat, {}, "other one"));
+  EXPECT_THAT(as_others_see(folder, chat), SizeIs(1));
+
+  must(library.truncate(chat, three));
+  EXPECT_EQ(code_of(said(chat, {4711}, "lost")), "MESSAGE_NOT_FOUND");
+  EXPECT_EQ(code_of(said({99}, one, "lost")), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(said(chat, one, std::string(kMessageBytesMax + 1, 'x'))), "MESSAGE_SIZE");
+  begin_answer(library, chat);
+  EXPECT_EQ(code_of(said(chat, other, "lost")), "MESSAGE_STATE");
+  EXPECT_THAT(texts(library, chat), ElementsAre("one", "two", "three", ""));
+}
+
 TEST(Journal, a_chat_whose_answer_streams_is_not_truncated) {
   const TempFolder folder;
   const auto store = open_store(folder);
