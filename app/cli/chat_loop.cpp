@@ -326,6 +326,8 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"read_ms", report.read.ms},
                      {"thought_ms", report.thoughts.ms},
                      {"generate_ms", report.ms},
+                     {"drafted", report.drafts.n_drafted},
+                     {"drafts_accepted", report.drafts.n_accepted},
                      {"cache", to_json(conversation_->session().stats())},
                      {"fidelity", to_json(conversation_->session().fidelity())},
                      {"recall", to_json(conversation_->session().recall())},

@@ -138,6 +138,9 @@ void add_sampling_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_flag("!--allow-loops", sampling.ends_loops,
                    "Do not stop an answer that keeps repeating itself");
+  command.add_flag("!--no-drafts", sampling.drafts,
+                   "Generate token by token, without drafts from the text before; the answer is the "
+                   "same");
 }
 
 void add_output_file(CLI::App& command, std::string& file, const std::string& about) {

@@ -105,6 +105,15 @@ Json to_json(const std::vector<kvcache::Reread>& reread) {
   return out;
 }
 
+void tell_rows(const runtime::Engine& engine, const Json& rows, Console& console) {
+  if (!console.json()) return;
+  console.document({{"schema", 1},
+                    {"model", engine.config().name},
+                    {"backend", engine.backend()},
+                    {"device", engine.device()},
+                    {"rows", rows}});
+}
+
 Json to_json(const kvcache::CacheStats& stats) {
   return Json{{"tokens", stats.n_tokens},
               {"kv_bytes_fp16", stats.fp16_bytes},

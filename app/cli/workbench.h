@@ -33,6 +33,8 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
 Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode);
 Error no_chat_named(const std::string& name);
 
+// With --json, what a benchmark measured: the model, where it ran, a row for each line.
+void tell_rows(const runtime::Engine& engine, const Json& rows, Console& console);
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);
 Json to_json(const std::vector<kvcache::Reread>& reread);

@@ -165,8 +165,9 @@ bool Cache::needs_pre_rope() const {
 
 kernels::Sequence Cache::lanes(std::size_t layer) const {
   SATCHEL_ASSERT(layer < state_->layout.shape.n_layers());
-  return {
-      .lanes = state_->table.get(), .first_lane = state_->layout.first_lane[layer], .n_tokens = 1};
+  return {.lanes = state_->table.get(),
+          .first_lane = state_->layout.first_lane[layer],
+          .n_tokens = state_->step_open ? state_->step_tokens : 1};
 }
 
 Result<void> Cache::refresh_lanes() {

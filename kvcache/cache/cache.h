@@ -4,7 +4,8 @@
 //   text     each segment has a kind (SegmentKind). A document may be compressed after its prefill,
 //            a message and its answer when the turn has ended; pinned text never.
 //   step     begin_step -> for each layer { append -> [choose_pages] -> attend over lanes(layer) ->
-//            [observe_step] } -> end_step
+//            [observe_step] } -> end_step. A step of several tokens, the first of them the next one
+//            and the others drafted, ends with those that are accepted
 //   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
 //            several spans.
 //   states   of recurrent layers: states() hands them to every pass over tokens, which this cache
@@ -81,21 +82,27 @@ class Cache {
   Compactor compactor();
   CacheInspector inspector();
 
-  Result<void> begin_step();
+  // n_tokens <= step_room()
+  Result<void> begin_step(std::size_t n_tokens = 1);
+  // Tokens that the next step may take, so that it holds what as many steps would, and gives back
+  // those that are not kept. 1 where a token changes more than the tails, or a query chooses what
+  // it reads.
+  std::size_t step_room() const;
   // Bytes of the arena that must be free for the next step.
-  std::size_t step_needs() const;
-  // k, v [n_kv_heads, head_dim] fp32 after RoPE of the token at position n_tokens().
+  std::size_t step_needs(std::size_t n_tokens = 1) const;
+  // k, v [n, n_kv_heads, head_dim] fp32 after RoPE of the step's tokens, at positions n_tokens() …
   Result<void> append(std::size_t layer, const float* k, const float* v);
   // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
   Result<void> choose_pages(std::size_t layer, const float* q);
-  // first_token 0, n_tokens 1. Within a step as append() left it; else after refresh_lanes().
+  // first_token 0, n_tokens the step's, or 1. Within a step as append() left it; else after refresh_lanes().
   kernels::Sequence lanes(std::size_t layer) const;
   // Shows the backend where the lanes are now: after the last lease, which may have moved them.
   Result<void> refresh_lanes();
   bool needs_step() const;  // whether observe_step() is wanted in this step
   Result<void> observe_step(std::size_t layer, const float* q, const float* lse,
                             const kernels::Batch& batch);
-  Result<void> end_step();
+  // Keeps the first n_kept of the step's tokens, at least one.
+  Result<void> end_step(std::size_t n_kept = 1);
 
   // Whether the recipe's scorer needs q and k of a prefill before RoPE, which the pass must then
   // keep.

@@ -76,28 +76,44 @@ Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t in
 
 }  // namespace
 
-Result<void> Cache::begin_step() {
+Result<void> Cache::begin_step(std::size_t n_tokens) {
   CacheState& s = *state_;
-  SATCHEL_ASSERT(s.prefill == nullptr);
+  SATCHEL_ASSERT(s.prefill == nullptr && n_tokens > 0);
   s.undo_open_step();
   SATCHEL_TRY(s.show_all_if_stale());
   SATCHEL_TRY(flush_if_due(s));
-  if (s.text.n_tokens >= std::numeric_limits<std::int32_t>::max())
+  SATCHEL_ASSERT(n_tokens == 1 || n_tokens <= step_room());
+  if (s.text.n_tokens + n_tokens > std::numeric_limits<std::int32_t>::max())
     return Error{ErrorKind::invalid, "CACHE_POSITION", "No position is left for another token."};
-  SATCHEL_TRY(s.arena.check_free(step_needs()));
+  SATCHEL_TRY(s.arena.check_free(step_needs(n_tokens)));
   if (s.requirements().decoding) SATCHEL_TRY(s.scores.ensure(0, s.text.n_tokens + 1));
   SATCHEL_TRY(s.show_all_if_stale());
   SATCHEL_TRY(s.states.begin());
+  s.step_tokens = n_tokens;
   s.step_open = true;
   return {};
 }
 
+// Up to the next flush, and to where the newest tokens begin another page's worth: a longer list of
+// what attention reads could be divided in another way, and its sums be others.
+std::size_t Cache::step_room() const {
+  const CacheState& s = *state_;
+  if (s.text.n_tokens < kSinkTokens || s.since_flush >= kFlushTokens) return 1;
+  if (!s.layout.pipeline.reader().reads_all() || s.states.n_layers() > 0) return 1;
+  if (s.requirements().decoding && !s.requirements().newest_step) return 1;
+  std::size_t room = kFlushTokens - s.since_flush;
+  if (s.requirements().decoding) --room;  // the step before a flush is observed
+  for (const Lane& lane : s.lanes)
+    room = std::min(room, kernels::kPageTokens - lane.n_tail() % kernels::kPageTokens);
+  return std::max<std::size_t>(room, 1);
+}
+
 // The step that fills the tails needs memory for their pages, at the coarsest. A flush that is due
 // and failed needs the same.
-std::size_t Cache::step_needs() const {
+std::size_t Cache::step_needs(std::size_t n_tokens) const {
   const CacheState& s = *state_;
   std::size_t bytes = 0;
-  if (s.since_flush + 1 >= kFlushTokens)
+  if (s.since_flush + n_tokens >= kFlushTokens)
     bytes = flush_bytes(s, kTierRecipe, s.since_flush < kFlushTokens ? 1 : 0);
   if (s.requirements().decoding)
     bytes = std::max(bytes, observe_bytes(s)) + s.scores.missing_bytes(0, s.text.n_tokens + 1);
@@ -107,7 +123,7 @@ std::size_t Cache::step_needs() const {
 Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
   CacheState& s = *state_;
   SATCHEL_ASSERT(s.step_open && layer < s.layout.shape.n_layers() && s.appended[layer] == 0);
-  const std::size_t head_dim = s.layout.shape.layers[layer].head_dim;
+  const std::size_t head_dim = s.layout.shape.layers[layer].head_dim, n = s.step_tokens;
   const std::size_t first = s.layout.first_lane[layer], end = s.layout.first_lane[layer + 1];
   const auto position = static_cast<std::int32_t>(s.text.n_tokens);
   s.step.stores.clear();
@@ -119,9 +135,9 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
     const std::array rows = {std::pair(k, block.k), std::pair(v, block.v)};
     for (const auto& [from, to] : std::span(rows).first(lane.token().n_rows()))
       s.step.stores.push_back({.from = from + (i - first) * head_dim,
-                               .n_rows = 1,
+                               .n_rows = n,
                                .n_values = head_dim,
-                               .from_stride = head_dim,
+                               .from_stride = (end - first) * head_dim,
                                .to = to + slot * head_dim,
                                .first_position = position});
     s.step.stores.back().positions = block.positions + slot;
@@ -130,7 +146,7 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
   for (std::size_t i = first; i < end; ++i) {  // only now is it visible
     Lane& lane = s.lanes[i];
     const bool to_sinks = s.next_is_sink(lane);
-    lane.set_lengths(lane.n_sinks() + (to_sinks ? 1u : 0u), lane.n_tail() + (to_sinks ? 0u : 1u));
+    lane.set_lengths(lane.n_sinks() + (to_sinks ? n : 0), lane.n_tail() + (to_sinks ? 0 : n));
     SATCHEL_TRY(s.show_runs(i));
   }
   SATCHEL_TRY(s.show_all_if_stale());  // where another cache's step has moved extents
@@ -138,17 +154,21 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
   return {};
 }
 
-Result<void> Cache::end_step() {
+Result<void> Cache::end_step(std::size_t n_kept) {
   CacheState& s = *state_;
-  SATCHEL_ASSERT(s.step_open);
+  SATCHEL_ASSERT(s.step_open && n_kept > 0 && n_kept <= s.step_tokens);
   for (std::uint8_t& appended : s.appended) {
     SATCHEL_ASSERT(appended == 1);
     appended = 0;
   }
   s.step_open = false;
+  for (std::size_t i = 0; i < s.lanes.size() && n_kept < s.step_tokens; ++i) {
+    CacheState::drop_newest(s.lanes[i], s.step_tokens - n_kept);
+    SATCHEL_TRY(s.show_runs(i));
+  }
   s.states.adopt(s.next_serial);
-  if (s.text.n_tokens >= kSinkTokens) ++s.since_flush;
-  s.extend_text({.n_tokens = 1, .kind = SegmentKind::answer}, SegmentState::open);
+  if (s.text.n_tokens >= kSinkTokens) s.since_flush += n_kept;
+  s.extend_text({.n_tokens = n_kept, .kind = SegmentKind::answer}, SegmentState::open);
   if (s.pages_chosen) s.table_is_stale = true;
   s.pages_chosen = false;
   SATCHEL_TRY(flush_if_due(s));

@@ -280,15 +280,16 @@ void CacheState::undo_open_step() {
   for (std::size_t layer = 0; layer < layout.shape.n_layers(); ++layer) {
     if (appended[layer] == 0) continue;
     appended[layer] = 0;
-    for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i) {
-      Lane& lane = lanes[i];
-      const bool from_sinks = text.n_tokens < kSinkTokens;
-      lane.set_lengths(lane.n_sinks() - (from_sinks ? 1u : 0u),
-                       lane.n_tail() - (from_sinks ? 0u : 1u));
-    }
+    for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i)
+      drop_newest(lanes[i], step_tokens);
   }
   table_is_stale = true;
   step_open = pages_chosen = false;
+}
+
+void CacheState::drop_newest(Lane& lane, std::size_t n) {
+  const std::size_t n_of_tail = std::min(n, lane.n_tail());
+  lane.set_lengths(lane.n_sinks() - (n - n_of_tail), lane.n_tail() - n_of_tail);
 }
 
 // What no later query of a layer with a window can see.

@@ -73,7 +73,8 @@ struct CacheState final : ExtentUser {
   std::uint64_t next_serial = 1;  // of pages
   bool step_open = false, pages_chosen = false;
   ExtentUser* prefill = nullptr;            // the one that is open
-  std::vector<std::uint8_t> appended = {};  // [n_layers], of the open step
+  std::size_t step_tokens = 1;              // of the open step
+  std::vector<std::uint8_t> appended = {};  // [n_layers], whether it has them
   // Held all the time, so that a compaction can work when the arena is full.
   ExtentId scratch = {}, reserve = {};
   bool has_scratch = false, has_reserve = false;
@@ -130,6 +131,8 @@ struct CacheState final : ExtentUser {
   void reserve_lists();
   void reserve_step(std::size_t more_pages);
   void undo_open_step();
+  // The newest n tokens of a lane are none of it any more.
+  static void drop_newest(Lane& lane, std::size_t n);
   Result<void> drop_behind_windows();
   void clear();
   // Another extent for sinks and tail of a lane, for another tail_kept; tokens that are there stay.

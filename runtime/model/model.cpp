@@ -338,19 +338,46 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(items[0].cache->arena(), config_, decoding_size(n)));
   for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->begin_step());
+  SATCHEL_TRY(decode_layers(scratch, items));
+  for (std::size_t i = 0; i < n; ++i) SATCHEL_TRY(fetch_logits(scratch.work(), i, items[i].logits));
+  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->end_step());
+  return {};
+}
+
+Result<DraftedStep> Model::decode_drafted(kvcache::Cache& cache,
+                                          std::span<const std::int32_t> ids) {
+  SATCHEL_ASSERT(!ids.empty() && ids.size() <= cache.step_room());
+  ids_.assign(ids.begin(), ids.end());
+  positions_.resize(ids.size());
+  std::iota(positions_.begin(), positions_.end(), static_cast<std::int32_t>(cache.n_tokens()));
+  SATCHEL_TRY_ASSIGN(PassScratch scratch,
+                     PassScratch::take(cache.arena(), config_, decoding_size(ids.size())));
+  SATCHEL_TRY(cache.begin_step(ids.size()));
+  const DecodeItem item{.cache = &cache};
+  SATCHEL_TRY(decode_layers(scratch, {&item, 1}));
+  return DraftedStep(*this, cache, std::move(scratch));
+}
+
+Result<void> DraftedStep::fetch_logits(std::size_t i, std::span<float> logits) const {
+  return model_->fetch_logits(scratch_.work(), i, logits);
+}
+
+Result<void> DraftedStep::end(std::size_t n_kept) {
+  return cache_->end_step(n_kept);
+}
+
+// Of the tokens in ids_, at positions_; logits after each of them into scratch.
+Result<void> Model::decode_layers(const PassScratch& scratch, std::span<const DecodeItem> items) {
   const std::stop_token never;
   const ProgressFn silent;
   Run run{
       .ids = ids_, .positions = positions_, .scratch = scratch, .stop = never, .progress = silent};
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
-    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, 0, n));
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, 0, ids_.size()));
     SATCHEL_TRY(decode_layer(step, scratch.hidden(), items));
   }
-  SATCHEL_TRY(make_logits(scratch.hidden(), n, scratch.work()));
-  for (std::size_t i = 0; i < n; ++i) SATCHEL_TRY(fetch_logits(scratch.work(), i, items[i].logits));
-  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->end_step());
-  return {};
+  return make_logits(scratch.hidden(), ids_.size(), scratch.work());
 }
 
 // Nothing is taken between: what carry() gives stays valid.

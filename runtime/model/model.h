@@ -20,6 +20,7 @@
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
 #include "runtime/model/graph.h"
+#include "runtime/model/scratch.h"
 #include "runtime/model/weights.h"
 #include "runtime/progress.h"
 
@@ -85,6 +86,26 @@ struct DecodeItem {
   std::span<float> logits = {};  // [n_vocabulary], main memory
 };
 
+class Model;
+
+// A step of one conversation with more tokens than the next one: those that may follow it. Its
+// cache's step is open until end(), which keeps the first tokens.
+//   needs  the Model and the cache, which nothing else uses meanwhile
+class DraftedStep {
+ public:
+  // Logits after the step's token i, into main memory: the same as after i + 1 steps of one.
+  Result<void> fetch_logits(std::size_t i, std::span<float> logits) const;
+  Result<void> end(std::size_t n_kept);
+
+ private:
+  friend Model;
+  DraftedStep(Model& model, kvcache::Cache& cache, PassScratch scratch)
+      : model_(&model), cache_(&cache), scratch_(std::move(scratch)) {}
+  Model* model_;
+  kvcache::Cache* cache_;
+  PassScratch scratch_;
+};
+
 class Model {
  public:
   // backend and file stay where they are and outlive the Model.
@@ -116,6 +137,8 @@ class Model {
   // first one's arena. Where it fails, each cache is as it was, or one token further with its
   // logits made; the caller sees which by n_tokens().
   Result<void> decode(std::span<const DecodeItem> items);
+  // The next token of a conversation and what may follow it: ids, at most cache.step_room().
+  Result<DraftedStep> decode_drafted(kvcache::Cache& cache, std::span<const std::int32_t> ids);
   // Queries of tokens the cache has seen, over what it holds now, masked by position; nothing is
   // appended. Hidden states differ from the first prefill's only by what compression cost.
   Result<void> replay(const ReplayPass& pass);
@@ -132,6 +155,7 @@ class Model {
   std::size_t needed_bytes() const { return needed_bytes_; }
 
  private:
+  friend DraftedStep;
   // Tokens on their way through the layers.
   struct Run;
   class NeededBytes;
@@ -153,6 +177,7 @@ class Model {
   Result<void> done_with(const Run& run, const LayerStep& step);
   Result<void> replay_layers(Run& run, kvcache::Cache& cache);
   Result<void> replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache);
+  Result<void> decode_layers(const PassScratch& scratch, std::span<const DecodeItem> items);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   Result<void> decode_recurrent_layer(const LayerStep& step, float* x,
                                       std::span<const DecodeItem> items);

@@ -34,6 +34,7 @@ struct Sampling {
   std::uint64_t seed = 0;
   // 0: until the end of the turn or of the context. Chosen: about 700 words.
   std::size_t n_tokens_max = 1024;
+  bool drafts = true;      // tries several tokens in a step (LookupDrafts); the answer is the same
   bool ends_loops = true;  // stops an answer that repeats itself (RepetitionDetector)
   // What the answer must be, its thoughts not counted, and where it ends; none: any text.
   std::shared_ptr<const Grammar> grammar = nullptr;

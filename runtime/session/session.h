@@ -44,6 +44,7 @@
 #include "runtime/fidelity/ledger.h"
 #include "runtime/fidelity/recall_probe.h"
 #include "runtime/progress.h"
+#include "runtime/sampler/lookup_drafts.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
 #include "runtime/session/message_tree.h"
@@ -129,8 +130,9 @@ struct GenerateReport {
   // For people, where finish is repeats, context_full or cache_full: what to do.
   std::string message;
   SeenEpisodes episodes;
-  ReadReport read;  // the prompt read first
-  double ms = 0;    // generating, thoughts included, without reading
+  ReadReport read;     // the prompt read first
+  double ms = 0;       // generating, thoughts included, without reading
+  DraftCounts drafts;  // tokens that steps had beside the next one, and those of them accepted
 };
 // What a chat's memory is asked to be.
 struct MemoryRequest {

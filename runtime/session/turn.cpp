@@ -88,6 +88,7 @@ Result<void> Turn::read_head() {
 
 std::optional<TokenId> Turn::choose() {
   if (!goes_on_) return std::nullopt;
+  if (drawn_ahead_) return std::exchange(drawn_ahead_, std::nullopt);
   const Result<std::optional<TokenId>> drawn = draw();
   if (!drawn.ok()) went_ = drawn.error();
   goes_on_ = drawn.ok() && drawn->has_value();
@@ -134,7 +135,43 @@ Result<std::optional<TokenId>> Turn::draw() {
   return std::optional<TokenId>();
 }
 
+std::size_t Turn::draft_room() {
+  if (!request_.sampling.drafts || !model().backend().steps_are_exact()) return 0;
+  if (model().needed_bytes() > 0) return 0;
+  constexpr std::size_t kLeft = kTailTokensMax + 1;  // of the context, behind them
+  const std::size_t n_left = prefill_.past().n_left();
+  return std::min({LookupDrafts::kMost, cache().step_room() - 1, n_left - std::min(n_left, kLeft)});
+}
+
 Result<void> Turn::decode(TokenId token) {
+  const std::span<const TokenId> drafts = drafts_.after(parts_.transcript.tokens(), draft_room());
+  step_ids_.assign(1, token);
+  step_ids_.insert(step_ids_.end(), drafts.begin(), drafts.end());
+  if (!drafts.empty()) return decode_drafted(step_ids_);
+  const double began_ms = parts_.clock.steady_ms();
+  SATCHEL_TRY(decode_one(token));
+  drafts_.took(parts_.clock.steady_ms() - began_ms, {});
+  return {};
+}
+
+Result<void> Turn::decode_drafted(std::span<const TokenId> ids) {
+  const double began_ms = parts_.clock.steady_ms();
+  Result<DraftedStep> step = model().decode_drafted(cache(), ids);
+  if (!step.ok()) return decode_one(ids.front());  // needs less memory
+  const double ms = parts_.clock.steady_ms() - began_ms;
+  std::size_t n_kept = 1;
+  for (;; ++n_kept) {
+    SATCHEL_TRY(step->fetch_logits(n_kept - 1, logits()));
+    if (n_kept == ids.size()) break;
+    drawn_ahead_ = choose();
+    if (drawn_ahead_ != ids[n_kept]) break;
+    drawn_ahead_.reset();
+  }
+  drafts_.took(ms, {.n_drafted = ids.size() - 1, .n_accepted = n_kept - 1});
+  return step->end(n_kept);
+}
+
+Result<void> Turn::decode_one(TokenId token) {
   const auto step = [&] { return parts_.engine.model->decode_step(cache(), token, logits()); };
   Result<void> decoded = step();
   if (decoded.ok() || decoded.error().kind != ErrorKind::out_of_memory) return decoded;
@@ -157,6 +194,7 @@ Result<GenerateReport> Turn::close() {
   SATCHEL_TRY(finished);
   SATCHEL_TRY(went_);
   report_.read.reread = parts_.cache.take_rereads();
+  report_.drafts = drafts_.counts();
   if (is_open_) report_.ms = parts_.clock.steady_ms() - began_ms_;
   if (is_open_)
     report_.episodes.quoted = prefill_.past().quoted(report_.text, report_.episodes.seen);

@@ -10,8 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/grammar/token_constraint.h"
+#include "runtime/sampler/lookup_drafts.h"
 #include "runtime/sampler/repetition_detector.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/chat_prefill.h"
@@ -27,7 +29,8 @@ class Turn {
   void begin();
   // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
   std::optional<TokenId> choose();
-  // For this chat alone. If memory is full, compresses what is pending and tries again.
+  // For this chat alone, with tokens that may follow it (LookupDrafts): choose() gives those that
+  // did without another step. If memory is full, compresses what is pending and tries again.
   Result<void> decode(TokenId token);
   // Takes the result of decoding; on success logits() are those after the token.
   void decoded(const Result<void>& result);
@@ -49,6 +52,11 @@ class Turn {
   Result<void> read_head();
   Result<std::optional<TokenId>> draw();
   Result<TokenId> next_token();
+  // Drafts that a step may have: none where another chat's text is being read, which may need the
+  // memory, nor at the end of the context.
+  std::size_t draft_room();
+  Result<void> decode_one(TokenId token);
+  Result<void> decode_drafted(std::span<const TokenId> ids);
   std::optional<Finish> reached() const;  // why there can be no further token
   // A full arena and Stop end the answer; anything else fails the turn.
   Result<void> end_or_fail(const Error& problem);
@@ -67,6 +75,9 @@ class Turn {
   std::unique_ptr<TokenConstraint> constraint_;  // nullptr: the answer may be any text
   std::function<void()> ask_;
   RepetitionDetector repetition_detector_;
+  LookupDrafts drafts_;
+  std::vector<TokenId> step_ids_;       // a token and its drafts
+  std::optional<TokenId> drawn_ahead_;  // in place of a draft: what choose() gives next
   AnswerReader reader_;
   GenerateReport report_;
   double began_ms_ = 0;

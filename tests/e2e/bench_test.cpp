@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "process.h"
+#include "support/source_dir.h"
 
 namespace satchel::test {
 namespace {
@@ -63,6 +64,28 @@ TEST(Bench, of_resuming_measures_the_saved_chat_and_nothing_else) {
     EXPECT_LE(row["still_in_page_cache"], 1);
   }
   EXPECT_LT(rows[0]["bytes_on_disk"], rows[1]["bytes_on_disk"]) << "balanced, then full";
+}
+
+TEST(Bench, of_drafts_compares_answers_with_and_without_them) {
+  const Folder home;
+  const Finished done =
+      run(home, {"bench", "drafts", "--text", test::source_dir() + "/docs/samples/notes.txt",
+                 "--recipes", "balanced", "--answer", "64", "--rounds", "1", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const json rows = done.json()["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["tokens"], 64);
+    EXPECT_EQ(row["other_logits"], 0) << "the same, bit for bit";
+    EXPECT_LE(row["drafts_accepted"], row["drafted"]);
+    EXPECT_EQ(row["steps"].get<int>() + row["drafts_accepted"].get<int>(), 64);
+    EXPECT_GT(row["times_plain"].get<double>(), 0);
+  }
+  EXPECT_GT(rows[0]["drafts_accepted"], 20) << rows[0]["answer"];
+  EXPECT_EQ(run(home, {"bench", "drafts", "--text", test::source_dir() + "/docs/samples/notes.txt",
+                       "--answer", "1000"})
+                .exit_code,
+            2);
 }
 
 TEST(Bench, of_resuming_refuses_a_chat_longer_than_the_context) {

@@ -50,6 +50,7 @@ class FailingBackend final : public kernels::Backend {
   bool takes_latent_lanes() const override {
     return knows_latent_lanes_ && inner_->takes_latent_lanes();
   }
+  bool steps_are_exact() const override { return inner_->steps_are_exact(); }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
       return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};

@@ -102,6 +102,7 @@ class FarBackend final : public kernels::Backend {
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   std::size_t head_dim_max() const override { return inner_->head_dim_max(); }
   bool takes_latent_lanes() const override { return inner_->takes_latent_lanes(); }
+  bool steps_are_exact() const override { return inner_->steps_are_exact(); }
   kernels::AvailableMemory available_memory() const override {
     const std::size_t available = memory_->longest_free();
     return {.most = available, .usually = available, .taken_at_once = true};

@@ -88,6 +88,7 @@ class StagedBackend final : public Backend {
   AvailableMemory available_memory() const override { return inner_->available_memory(); }
   std::size_t head_dim_max() const override { return inner_->head_dim_max(); }
   bool takes_latent_lanes() const override { return inner_->takes_latent_lanes(); }
+  bool steps_are_exact() const override { return inner_->steps_are_exact(); }
 
   Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {

@@ -1,5 +1,5 @@
 // `satchel bench`: tokens per second of reading and answering, at given depths, per recipe. What it
-// measures beside that are commands below it (bench_resume.cpp).
+// measures beside that are commands below it (bench_resume.cpp, bench_drafts.cpp).
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -154,12 +154,7 @@ Result<void> run(const BenchOptions& options, Console& console) {
       if (!console.json()) console.data(line_of(rows.back()));
     }
   }
-  if (console.json())
-    console.document({{"schema", 1},
-                      {"model", engine->config().name},
-                      {"backend", engine->backend()},
-                      {"device", engine->device()},
-                      {"rows", rows}});
+  tell_rows(*engine, rows, console);
   return {};
 }
 
@@ -194,6 +189,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);
   add_bench_resume(*command, choose);
+  add_bench_drafts(*command, choose);
 }
 
 }  // namespace satchel::app

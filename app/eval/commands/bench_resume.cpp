@@ -124,12 +124,7 @@ Result<void> run(const ResumeOptions& options, Console& console) {
     rows.push_back(row_of(variant, speed));
     if (!console.json()) console.data(line_of(rows.back()));
   }
-  if (console.json())
-    console.document({{"schema", 1},
-                      {"model", engine->config().name},
-                      {"backend", engine->backend()},
-                      {"device", engine->device()},
-                      {"rows", rows}});
+  tell_rows(*engine, rows, console);
   return {};
 }
 

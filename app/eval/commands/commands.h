@@ -7,6 +7,7 @@ namespace satchel::app {
 
 void add_bench(CLI::App& app, const Choose& choose);
 void add_bench_resume(CLI::App& bench, const Choose& choose);
+void add_bench_drafts(CLI::App& bench, const Choose& choose);
 void add_eval(CLI::App& app, const Choose& choose);
 void add_profile(CLI::App& app, const Choose& choose);
 void add_calibrate(CLI::App& app, const Choose& choose);

@@ -61,6 +61,7 @@ class CudaBackend final : public Backend {
 
   std::size_t head_dim_max() const override { return kCudaHeadDimMax; }
   bool takes_latent_lanes() const override { return false; }
+  bool steps_are_exact() const override { return false; }  // splits follow the number of rows
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {

@@ -1,0 +1,47 @@
+// What drafts from the text before (LookupDrafts) save: a text is generated behind a document, token
+// by token and with drafts, as if the model had chosen it. So the figure is that of the text, not of
+// what a model has to say.
+//   needs   an Engine that nobody else uses meanwhile
+//   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of the model
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "kvcache/cache/cache.h"
+#include "runtime/engine.h"
+#include "runtime/sampler/lookup_drafts.h"
+
+namespace satchel::eval {
+
+struct DraftSpeed {
+  std::size_t n_tokens = 0, n_steps = 0;  // steps: with drafts
+  double plain_ms = 0, drafted_ms = 0;
+  double plain_cpu_ms = 0, drafted_cpu_ms = 0;  // of all threads
+  runtime::DraftCounts drafts;
+  std::size_t n_other = 0;  // tokens whose logits were not the same, bit for bit
+};
+
+// One document, read and packed once.
+class DraftMeter {
+ public:
+  // Room for n_most tokens behind it. The engine must outlive the meter.
+  static Result<DraftMeter> open(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                 std::span<const std::int32_t> document, std::size_t n_most,
+                                 std::stop_token stop);
+  // Both ways, each on a copy of the cache.
+  Result<DraftSpeed> measure(std::span<const std::int32_t> text, const std::stop_token& stop);
+
+ private:
+  explicit DraftMeter(runtime::Engine& engine) : engine_(&engine) {}
+
+  runtime::Engine* engine_;
+  std::unique_ptr<kvcache::Cache> cache_;
+  std::vector<std::int32_t> document_;
+};
+
+}  // namespace satchel::eval
