@@ -25,8 +25,8 @@ Ids after(LookupDrafts& drafts, const Ids& text, std::size_t n_most = LookupDraf
 
 TEST(LookupDrafts, are_what_followed_the_newest_tokens_before) {
   LookupDrafts drafts = with_a_plain_step();
-  EXPECT_THAT(after(drafts, {1, 2, 3, 4, 5, 6, 9, 1, 2, 3}), ElementsAre(4, 5, 6));
-  EXPECT_THAT(after(drafts, {1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 2), ElementsAre(4, 5));
+  EXPECT_THAT(after(drafts, {1, 2, 3, 4, 5, 6, 9, 1, 2, 3}), ElementsAre(4, 5)) << "at first";
+  EXPECT_THAT(after(drafts, {1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 1), ElementsAre(4));
   EXPECT_THAT(after(drafts, {1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 0), IsEmpty());
   EXPECT_THAT(after(drafts, {1, 2, 3}), IsEmpty());
   EXPECT_THAT(after(drafts, {}), IsEmpty());
@@ -43,8 +43,8 @@ TEST(LookupDrafts, follow_the_longest_match_and_of_those_the_newest) {
 TEST(LookupDrafts, go_on_close_behind_where_the_last_ones_ended) {
   LookupDrafts drafts = with_a_plain_step();
   Ids text = {1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 1, 2, 3};
-  EXPECT_THAT(after(drafts, text, 3), ElementsAre(4, 5, 6));
-  drafts.took(1, {.n_drafted = 3, .n_accepted = 1});  // then another word than 5
+  EXPECT_THAT(after(drafts, text), ElementsAre(4, 5));
+  drafts.took(1, {.n_drafted = 2, .n_accepted = 1});  // then another word than 5
   text.insert(text.end(), {4, 99, 6});
   EXPECT_THAT(after(drafts, text, 2), ElementsAre(7, 8));
 }
