@@ -6,10 +6,10 @@ PATH=$PATH:/usr/lib/wsl/lib  # where Windows puts nvidia-smi, which sudo's PATH 
 say() { [ "${quiet:-0}" = 1 ] || printf 'satchel: %s\n' "$*" >&2; }
 die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
 
-build_packages="g++ cmake ninja-build ccache pkg-config libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libcpp-httplib-dev libxxhash-dev libpcre2-dev libeigen3-dev qt6-base-dev"
+build_packages="g++ cmake ninja-build ccache pkg-config libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libcpp-httplib-dev libxxhash-dev libpcre2-dev libeigen3-dev libxml2-dev libzip-dev qt6-base-dev"
 run_packages="fonts-dejavu-core"
 model_packages="python3-pip unzip"
-test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils abigail-tools procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
+test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils abigail-tools procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread poppler-utils"
 
 deb_packages="dpkg-dev file gzip"
 deb_try_packages="lintian desktop-file-utils appstream"

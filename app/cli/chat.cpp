@@ -44,7 +44,10 @@ void add_chat(CLI::App& app, const Choose& choose) {
             return is_blank(text) ? std::string("the prompt is empty") : std::string();
           },
           ""));
-  command->add_option("--document", options->documents, "Read a text file first; can be repeated")
+  command
+      ->add_option(
+          "--document", options->documents,
+          "Read a document first: text, Markdown, HTML, Word, EPUB or PDF; can be repeated")
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

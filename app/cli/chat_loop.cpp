@@ -13,6 +13,7 @@
 #include "app/cli/meter_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
+#include "app/documents/document_text.h"
 #include "runtime/chat/episodes_text.h"
 #include "runtime/chat/whole_documents.h"
 
@@ -165,10 +166,15 @@ Result<void> ChatLoop::read_documents() {
   return {};
 }
 
+Result<std::string> ChatLoop::text_of_document(const std::string& path) {
+  SATCHEL_TRY(check_text_file(path, kDocumentFileBytesMax));
+  return is_rich_document(path) ? document_text(path) : read_text_file(path);
+}
+
 // Of a chat that was saved: its options may be given again each time.
 Result<bool> ChatLoop::has_document(const std::string& path) {
   if (!conversation_->resumed()) return false;
-  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+  SATCHEL_TRY_ASSIGN(const std::string text, text_of_document(path));
   const runtime::ChatId chat = conversation_->service().chat(conversation_->chat())->id();
   SATCHEL_TRY_ASSIGN(auto stored, conversation_->store()->library().messages(chat));
   const auto messages = runtime::with_whole_documents(std::move(stored)).messages;
@@ -223,7 +229,7 @@ void ChatLoop::pack_while_nobody_types() {
 }
 
 Result<void> ChatLoop::read_document(const std::string& path) {
-  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+  SATCHEL_TRY_ASSIGN(const std::string text, text_of_document(path));
   const std::string title = title_of(path);
   const std::size_t n_before = documents_.size();
   const Result<runtime::ReadReport> read = conversation_->service().attach(

@@ -43,6 +43,7 @@ class ChatLoop {
   Result<int> talk();
   Result<void> open();
   Result<void> read_documents();
+  static Result<std::string> text_of_document(const std::string& path);
   Result<bool> has_document(const std::string& path);
   Result<void> finish_reread();
   Result<void> converse();

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "app/cli/child.h"
+#include "app/child.h"
 #include "app/cli/commands.h"
 #include "app/cli/conversation.h"
 #include "app/cli/demo_notes.h"

@@ -11,6 +11,7 @@
 
 #include "app/cache_quota.h"
 #include "app/cli/demo_notes.h"
+#include "app/documents/document_text.h"
 #include "app/manual/manual_page.h"
 #include "app/paths.h"
 #include "kvcache/comparison/comparison.h"
@@ -49,7 +50,7 @@ int parse(int argc, char** argv, Arguments& arguments) {
   parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");
   parser.add_option("--backend", arguments.backend,
                     "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference");
-  parser.add_option("files", arguments.files, "Text or Markdown documents to attach");
+  parser.add_option("files", arguments.files, "Documents to attach");
   bool manual = false;
   parser.add_flag("--manual", manual, "Print the manual page")->group("");
   try {
@@ -88,9 +89,21 @@ ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearan
   return options;
 }
 
+ui::DocumentReader documentReader() {
+  ui::DocumentReader reader;
+  for (const std::string_view ending : app::rich_endings())
+    reader.endings.append(QString::fromUtf8(ending.data(), qsizetype(ending.size())));
+  reader.read = [](const QString& path) -> Result<QString> {
+    SATCHEL_TRY_ASSIGN(const std::string text, app::document_text(path.toStdString()));
+    return textOf(text);
+  };
+  return reader;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const int code = app::document_child(argc, argv); code >= 0) return code;
   Arguments arguments;
   if (const int code = parse(argc, argv, arguments); code >= 0) return code;
   runtime::guard_mappings();
@@ -120,6 +133,7 @@ int main(int argc, char** argv) {
   engineOptions.profiles = paths.profiles;
   ui::InProcessEngine engine(std::move(store).value(), std::move(engineOptions));
   ui::AppState state(&engine, &clock);
+  state.setDocumentReader(documentReader());
   ui::MainWindow window(&state, windowOptions(paths, appearance));
   QObject::connect(&window, &ui::MainWindow::appearanceChosen, &application,
                    [&application, &settings](ui::Appearance chosen) {

@@ -12,6 +12,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
+#include "app/documents/document_text.h"
 #include "app/eval/commands/commands.h"
 #ifdef SATCHEL_SERVER
 #include "app/serve/commands.h"
@@ -108,6 +109,7 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  if (const int code = satchel::app::document_child(argc, argv); code >= 0) return code;
   std::signal(SIGPIPE, SIG_IGN);
   satchel::runtime::guard_mappings();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write

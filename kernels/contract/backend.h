@@ -303,7 +303,7 @@ class Backend {
   virtual std::size_t head_dim_max() const { return kHeadDimMax; }
   // Whether it knows latent lanes (lane_view.h).
   virtual bool takes_latent_lanes() const { return true; }
-  // Whether a token's results in a step of a few tokens are those of a step of its own, bit for bit.
+  // Whether a token's results in a step of a few are those of a step of its own, bit for bit.
   virtual bool steps_are_exact() const { return true; }
 
   // Memory.

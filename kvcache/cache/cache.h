@@ -94,7 +94,8 @@ class Cache {
   Result<void> append(std::size_t layer, const float* k, const float* v);
   // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
   Result<void> choose_pages(std::size_t layer, const float* q);
-  // first_token 0, n_tokens the step's, or 1. Within a step as append() left it; else after refresh_lanes().
+  // first_token 0, n_tokens the step's, or 1. Within a step as append() left it; else after
+  // refresh_lanes().
   kernels::Sequence lanes(std::size_t layer) const;
   // Shows the backend where the lanes are now: after the last lease, which may have moved them.
   Result<void> refresh_lanes();

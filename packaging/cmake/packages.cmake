@@ -57,10 +57,10 @@ satchel_package(satchel-model-notes SECTION misc SUMMARY "small language model t
                 TEXT "${about}notes-mini, a model of 2.6 million parameters that shows and\ntests what compression costs. It is not a general chat model.")
 if(SATCHEL_STORAGE AND SATCHEL_PROGRAMS)
   satchel_package(satchel SECTION utils SUMMARY "chat with local models in a fixed amount of memory"
-                  DEPENDS "satchel-model-notes (= ${version})" TEXT "${about}the command line.")
+                  DEPENDS "satchel-model-notes (= ${version})" SUGGESTS poppler-utils TEXT "${about}the command line.")
 endif()
 if(TARGET satchel-desktop)
   satchel_package(satchel-desktop SECTION utils SUMMARY "chat with local models in a fixed amount of memory - window"
-                  DEPENDS "satchel-model-notes (= ${version})" TEXT "${about}the desktop application.")
+                  DEPENDS "satchel-model-notes (= ${version})" SUGGESTS poppler-utils TEXT "${about}the desktop application.")
 endif()
 include(CPack)

@@ -1,11 +1,11 @@
 // LookupDrafts: what the next tokens may be, from the text before them, so that one step of the
 // model tries several (prompt lookup decoding, A. Saxena 2023). Where the newest tokens stood
-// before, what followed them may follow again: in quotes, edits, code, lists. No answer changes by
-// it: each token is chosen as always, from the same logits, and a draft saves a step if it is what
-// was chosen.
+// before, what followed them may follow again: in quotes, edits, code, lists. No answer changes
+// by it: each token is chosen as always, from the same logits, and a draft saves a step if it is
+// what was chosen.
 //   rule      the longest match of at least kMatchLeast tokens; of those the newest. Where there is
-//             none, the newest token alone, close behind where the last drafts ended: a word of what
-//             is copied was another one
+//             none, the newest token alone, close behind where the last drafts ended: a word of
+//             what is copied was another one
 //   how many  as many as pay, by what the steps of this answer took and how many drafts were
 //             accepted; where none pay, after kRetrySteps a few are tried again
 //   cost      one pass over the text's ids a step: 30 µs for 32,000 tokens

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
+#include <QTest>
+#include <QThread>
 
 #include "scenes.h"
 
@@ -100,6 +102,42 @@ TEST_F(AppStateTest, stopping_empties_the_queue_of_documents) {
   engine.playAll();
   EXPECT_EQ(state.conversation()->rowCount(), 1);
   EXPECT_TRUE(state.canSend());
+}
+
+// Read on another thread, in their order; what Stop came between is not attached.
+TEST_F(AppStateTest, documents_that_are_not_plain_text_are_read_beside_the_window) {
+  const QThread* const here = QThread::currentThread();
+  DocumentReader reader;
+  reader.endings = {u"pdf"_s, u"docx"_s};
+  reader.read = [here](const QString& path) -> Result<QString> {
+    EXPECT_NE(QThread::currentThread(), here);
+    if (path.endsWith(u"bad.pdf"_s)) return Error{ErrorKind::corrupt, "DOC_FORMAT", "Damaged."};
+    return QString(u"text of "_s + path);
+  };
+  state.setDocumentReader(reader);
+  EXPECT_TRUE(state.takesDocument(u"/a/b.PDF"_s) && state.takesDocument(u"notes.md"_s));
+  EXPECT_FALSE(state.takesDocument(u"photo.png"_s));
+  openModel();
+  const auto have_come = [this](int rows) {
+    return QTest::qWaitFor(
+        [&] {
+          engine.playAll();
+          return state.conversation()->rowCount() == rows;
+        },
+        1000);
+  };
+  state.attachFile(u"/a/one.pdf"_s);
+  state.attachFile(u"/a/two.docx"_s);
+  ASSERT_TRUE(have_come(4));
+  EXPECT_EQ(state.conversation()->message(0).documentTitle, u"one.pdf"_s);
+  EXPECT_EQ(state.conversation()->message(0).text, u"text of /a/one.pdf"_s);
+  EXPECT_EQ(state.conversation()->message(2).documentTitle, u"two.docx"_s);
+  const QSignalSpy errors(&state, &AppState::errorShown);
+  state.attachFile(u"/a/bad.pdf"_s);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !errors.isEmpty(); }, 5000));
+  state.attachFile(u"/a/three.pdf"_s);
+  state.stop();
+  EXPECT_FALSE(have_come(6));
 }
 
 TEST_F(AppStateTest, a_document_stopped_before_it_was_attached_is_told) {

@@ -1,6 +1,7 @@
 #include "ui/model/app_state.h"
 
-#include "ui/model/document_file.h"
+#include <QFileInfo>
+
 #include "ui/model/engine_values.h"
 
 namespace satchel::ui {
@@ -14,6 +15,7 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
   Q_ASSERT(engine && clock);
   connect(engine, &EngineClient::happened, this, &AppState::see);
+  m_imports.setMaxThreadCount(1);
   m_typingRest.setSingleShot(true);
   setTypingRest(kTypingRest);
   connect(&m_typingRest, &QTimer::timeout, this, [this] {
@@ -197,7 +199,28 @@ void AppState::attachNext() {
   m_engine->attachDocument(title, text);
 }
 
+QStringList AppState::documentEndings() const {
+  return DocumentFile::endings() + m_documentReader.endings;
+}
+
+// Stop forgets what is still being read.
+void AppState::attachRich(const QString& path) {
+  const QString title = QFileInfo(path).fileName();
+  Q_EMIT noticeShown(tr("Reading the text of \"%1\".").arg(title));
+  const auto attach = [this, title, import = m_import](const Result<QString>& text) {
+    if (import != m_import) return;
+    if (text.ok()) return attachDocument(title, *text);
+    showError(textOf(text.error().code), textOf(text.error().message));
+  };
+  m_imports.start([this, path, attach, read = m_documentReader.read] {
+    const Result<QString> text = read(path);
+    QMetaObject::invokeMethod(
+        this, [attach, text] { attach(text); }, Qt::QueuedConnection);
+  });
+}
+
 void AppState::attachFile(const QString& path) {
+  if (m_documentReader.takes(path)) return attachRich(path);
   const Result<DocumentFile> document = DocumentFile::read(path);
   if (!document.ok()) {
     showError(textOf(document.error().code), textOf(document.error().message));
@@ -211,6 +234,7 @@ void AppState::attachFile(const QString& path) {
 
 void AppState::stop() {
   m_waiting.clear();
+  ++m_import;
   if (canStop()) m_engine->stop();
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <QObject>
+#include <QThreadPool>
 #include <QTimer>
 #include <chrono>
 
@@ -19,6 +20,7 @@
 #include "ui/model/chat_list_model.h"
 #include "ui/model/context_question.h"
 #include "ui/model/conversation_model.h"
+#include "ui/model/document_file.h"
 #include "ui/model/engine_client.h"
 #include "ui/model/found_model.h"
 #include "ui/model/memory_panel_state.h"
@@ -88,6 +90,12 @@ class AppState : public QObject {
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
   void attachFile(const QString& path);
+  // For files that are not plain text; they are read on a thread of their own, in their order.
+  void setDocumentReader(const DocumentReader& reader) { m_documentReader = reader; }
+  bool takesDocument(const QString& path) const {
+    return DocumentFile::isSupported(path) || m_documentReader.takes(path);
+  }
+  QStringList documentEndings() const;  // lower case
   void stop();
   // The answers to come are thought about, where the model has the switch. It begins on.
   void setThinking(bool thinks);
@@ -160,6 +168,7 @@ class AppState : public QObject {
   void takeChat(const ChatEntry& chat);
   void finishWork();
   void attachNext();
+  void attachRich(const QString& path);
   void beginAsking(const QString& text);
   void onPartsListed(const runtime::OlderParts& parts);
   void onReplaced(const runtime::MessagesReplaced& replaced);
@@ -208,6 +217,8 @@ class AppState : public QObject {
   ResumeState m_resume;
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
+  DocumentReader m_documentReader;
+  std::uint64_t m_import = 0;  // Stop begins another
   // Until its message is in the library.
   QString m_sentText;
   qint64 m_replacedMessage = 0;  // by that text; 0: it is a new one
@@ -227,6 +238,7 @@ class AppState : public QObject {
   QString m_reclaimText;
   QTimer m_typingRest;           // runs while the user writes
   bool m_hasIdleFailed = false;  // since the last request: not tried again before
+  QThreadPool m_imports;         // goes first: it waits for what is read
 };
 
 }  // namespace satchel::ui

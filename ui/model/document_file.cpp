@@ -32,11 +32,17 @@ Error documentError(ErrorKind kind, const char* code, const QString& message) {
 
 }  // namespace
 
+bool DocumentReader::takes(const QString& path) const {
+  return endings.contains(QFileInfo(path).suffix().toLower());
+}
+
 bool DocumentFile::isSupported(const QString& path) {
-  const QString ending = QFileInfo(path).suffix().toLower();
-  return QStringList{QStringLiteral("txt"), QStringLiteral("md"), QStringLiteral("markdown"),
-                     QStringLiteral("text")}
-      .contains(ending);
+  return endings().contains(QFileInfo(path).suffix().toLower());
+}
+
+QStringList DocumentFile::endings() {
+  return {QStringLiteral("txt"), QStringLiteral("md"), QStringLiteral("markdown"),
+          QStringLiteral("text")};
 }
 
 Result<DocumentFile> DocumentFile::read(const QString& path) {

@@ -3,10 +3,21 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
+#include <functional>
 
 #include "kernels/base/result.h"
 
 namespace satchel::ui {
+
+// Reads documents that are not plain text; the program has it (app/documents).
+struct DocumentReader {
+  QStringList endings;  // of their files: "pdf", "docx"; lower case
+  // Takes a while; of any thread, one call at a time.
+  std::function<Result<QString>(const QString& path)> read;
+
+  bool takes(const QString& path) const;
+};
 
 struct DocumentFile {
   QString title;  // the file's name
@@ -14,7 +25,8 @@ struct DocumentFile {
   bool wasRecoded = false;  // not UTF-8; read as Windows-1252
 
   static Result<DocumentFile> read(const QString& path);
-  static bool isSupported(const QString& path);  // by its ending: txt, md, markdown, text
+  static QStringList endings();                  // txt, md, markdown, text
+  static bool isSupported(const QString& path);  // by its ending
 };
 
 }  // namespace satchel::ui

@@ -197,8 +197,10 @@ void MainWindow::chooseModelFile() {
 
 void MainWindow::chooseDocument() {
   if (!m_state->canSend()) return;
-  const QString path = QFileDialog::getOpenFileName(
-      this, tr("Attach a document"), {}, tr("Text and Markdown (*.txt *.md *.markdown *.text)"));
+  const QString endings =
+      QStringLiteral("*.") + m_state->documentEndings().join(QStringLiteral(" *."));
+  const QString path = QFileDialog::getOpenFileName(this, tr("Attach a document"), {},
+                                                    tr("Documents (%1)").arg(endings));
   if (!path.isEmpty()) m_state->attachFile(path);
 }
 
@@ -283,9 +285,9 @@ void MainWindow::openAnything(const QStringList& paths) {
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
   const auto urls = event->mimeData()->urls();
-  const bool takes = std::any_of(urls.begin(), urls.end(), [](const QUrl& url) {
+  const bool takes = std::any_of(urls.begin(), urls.end(), [this](const QUrl& url) {
     return url.isLocalFile() &&
-           (isModelFile(url.toLocalFile()) || DocumentFile::isSupported(url.toLocalFile()));
+           (isModelFile(url.toLocalFile()) || m_state->takesDocument(url.toLocalFile()));
   });
   if (takes) event->acceptProposedAction();
 }

@@ -1,6 +1,6 @@
-// What drafts from the text before (LookupDrafts) save: a text is generated behind a document, token
-// by token and with drafts, as if the model had chosen it. So the figure is that of the text, not of
-// what a model has to say.
+// What drafts from the text before (LookupDrafts) save: a text is generated behind a document,
+// token by token and with drafts, as if the model had chosen it. So the figure is that of the text,
+// not of what a model has to say.
 //   needs   an Engine that nobody else uses meanwhile
 //   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of the model
 #pragma once

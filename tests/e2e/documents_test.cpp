@@ -1,0 +1,63 @@
+// Documents that are not plain text, through the program: a child of it reads them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "process.h"
+#include "support/source_dir.h"
+
+namespace satchel::test {
+namespace {
+
+const std::string kFolder = source_dir() + "/tests/golden/documents/";
+
+Finished read(const Folder& home, const std::string& file) {
+  return run(home,
+             {"chat", "--document", file, "-p", "Which pet does Matteo Thorsen keep?", "--json"});
+}
+
+TEST(Documents, are_read_whatever_their_form) {
+  const Folder home;
+  for (const char* name : {"pets.docx", "pets.epub", "pets.html"}) {
+    const Finished done = run(home, {"chat", "--chat", name, "--document", kFolder + name, "-p",
+                                     "Who keeps a rabbit?", "-n", "4", "--json"});
+    ASSERT_EQ(done.exit_code, 0) << name << done.err;
+    const Finished kept = run(home, {"export", name});
+    EXPECT_NE(kept.out.find("keeps a rabbit"), std::string::npos) << kept.out;
+    EXPECT_NE(kept.out.find("parrot"), std::string::npos) << "to its end: " << kept.out;
+  }
+}
+
+TEST(Documents, of_pdf_say_where_each_page_begins_or_which_program_is_missing) {
+  const Folder home;
+  const Finished done = run(home, {"document-text", kFolder + "pets.pdf"});
+  ASSERT_EQ(done.exit_code, 0);
+  if (done.out.starts_with("failed\nDOC_TYPE\n")) GTEST_SKIP() << "pdftotext is not here";
+  EXPECT_EQ(done.out,
+            "ok\n[Page 1]\nMatteo Thorsen keeps a rabbit.\n\n[Page 3]\nAna keeps a parrot.\n");
+}
+
+TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {
+  const Folder home;
+  EXPECT_EQ(read(home, kFolder + "bomb.docx").json()["error"]["code"], "DOC_LIMIT");
+  for (const char* name : {"pets.docx", "pets.epub", "pets.pdf"}) {
+    std::ifstream in(kFolder + name, std::ios::binary);
+    std::stringstream whole;
+    whole << in.rdbuf();
+    const std::string bytes = whole.str();
+    for (std::size_t n = 8; n < bytes.size(); n += 97) {
+      std::ofstream(home / "cut", std::ios::binary) << bytes.substr(0, n);
+      const Finished done = run(home, {"document-text", (home / "cut").string()});
+      EXPECT_EQ(done.exit_code, 0) << name << n;
+      EXPECT_TRUE(done.out.starts_with("ok\n") || done.out.starts_with("failed\nDOC_"))
+          << name << n << done.out;
+    }
+  }
+  std::ofstream(home / "empty.html") << "<p> </p>";
+  EXPECT_EQ(read(home, (home / "empty.html").string()).json()["error"]["code"], "DOC_NO_TEXT");
+}
+
+}  // namespace
+}  // namespace satchel::test

@@ -1,0 +1,71 @@
+// Documents that are not plain text: each format, and archives that mean no good. Fixtures:
+// tests/oracle/make_document_fixtures.py.
+#include "app/documents/document_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/documents/formats.h"
+#include "app/documents/zip_file.h"
+#include "support/source_dir.h"
+#include "support/value_of.h"
+
+namespace satchel::app {
+namespace {
+
+std::filesystem::path fixture(const std::string& name) {
+  return test::source_dir() + "/tests/golden/documents/" + name;
+}
+
+TEST(Documents, of_word_are_headings_paragraphs_lists_and_tables) {
+  const ZipFile file = value_of(ZipFile::open(fixture("pets.docx")));
+  EXPECT_EQ(value_of(docx_text(file)),
+            "# Pets of the street\n\n"
+            "Matteo Thorsen keeps a rabbit & a cat.\n\n"
+            "- first\n- second\n\n"
+            "Name | Pet\nAna | parrot\n\n"
+            "One two\nthree.\n");
+}
+
+TEST(Documents, of_epub_are_the_chapters_of_the_spine) {
+  const ZipFile file = value_of(ZipFile::open(fixture("pets.epub")));
+  EXPECT_EQ(value_of(epub_text(file)),
+            "# One\n\nMatteo keeps a rabbit.\n\n# Two\n\nAna keeps a parrot.\n");
+}
+
+TEST(Documents, of_html_are_what_a_reader_sees) {
+  EXPECT_EQ(html_text("<title>no</title><h2>A <b>b</b></h2><script>no</script>x<br>y"),
+            "## A b\n\nx\ny\n");
+  EXPECT_EQ(html_text("<ul><li>one<li>two</ul><p>a &amp; &#228;"), "- one\n- two\n\na & \u00e4\n");
+  EXPECT_EQ(html_text("<pre>a\n  b</pre>"), "a\n  b\n");
+  EXPECT_EQ(html_text("<table><tr><td>a<td>b<tr><td>c</table>"), "a | b\nc\n");
+  EXPECT_EQ(html_text(""), "");
+  EXPECT_EQ(html_text("<p>\xff\xfe<"), html_text("<p>\xff\xfe<")) << "whatever it is, no crash";
+}
+
+TEST(Documents, deep_inside_one_another_end_nothing) {
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "<div>";
+  (void)html_text(deep + "end");
+}
+
+TEST(Documents, that_unpack_to_far_more_are_refused) {
+  const ZipFile file = value_of(ZipFile::open(fixture("bomb.docx")));
+  EXPECT_EQ(docx_text(file).error().code, "DOC_LIMIT");
+}
+
+TEST(Documents, that_are_no_archive_or_lack_a_part_are_said_to_be_damaged) {
+  EXPECT_EQ(ZipFile::open(fixture("pets.html")).error().code, "DOC_FORMAT");
+  const ZipFile file = value_of(ZipFile::open(fixture("pets.docx")));
+  EXPECT_EQ(epub_text(file).error().code, "DOC_FORMAT");
+}
+
+TEST(Documents, are_known_by_their_first_bytes) {
+  for (const char* name : {"pets.docx", "pets.epub", "pets.pdf", "pets.html"})
+    EXPECT_TRUE(is_rich_document(fixture(name))) << name;
+  EXPECT_FALSE(is_rich_document(test::source_dir() + "/docs/samples/notes.txt"));
+  EXPECT_THAT(rich_endings(), testing::IsSupersetOf({"pdf", "docx", "epub", "html"}));
+}
+
+}  // namespace
+}  // namespace satchel::app
