@@ -301,7 +301,7 @@ void use_chat(Library& library, ChatId id) {
 
 void use_caches(KvStore& kv, const std::vector<std::byte>& record) {
   std::vector<std::byte> into;
-  if (const auto caches = kv.caches(); caches.ok())
+  if (const auto caches = kv.list(); caches.ok())
     for (const SavedCache& cache : *caches) {
       (void)kv.newest_manifest(cache.key);
       (void)kv.record_into(cache.key, 1, into);
