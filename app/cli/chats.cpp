@@ -175,7 +175,12 @@ Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::s
                  "The chat \"" + wanted + "\" is not removed. Run `satchel chats --remove \"" +
                      wanted + "\"` first; --delete cannot be undone."};
   SATCHEL_TRY(removed);
+  SATCHEL_TRY_ASSIGN(const auto shelf, store.shelf());
   SATCHEL_TRY(store.delete_now(removed->id));
+  for (const runtime::ShelvedDocument& document : shelf)
+    if (document.is_kept && document.chat == removed->id)
+      console.note("Its document \"" + document.title +
+                   "\" stays on the shelf, as you asked; `satchel documents --remove` deletes it.");
   console.note("Deleted \"" + removed->name +
                (store.has_orphans()
                     ? "\" for good. Its saved caches cannot be deleted now; they go "
