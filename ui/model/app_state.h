@@ -88,6 +88,11 @@ class AppState : public QObject {
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
   void attachFile(const QString& path);
+  // Documents that chats have read: shelfListed(). One of them is attached, if that can be now.
+  void listShelf();
+  void attachShelved(const QString& id, const QString& title);
+  void keepDocument(const QString& id);
+  void removeDocument(const QString& id);
   void stop();
   // The answers to come are thought about, where the model has the switch. It begins on.
   void setThinking(bool thinks);
@@ -127,6 +132,7 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void shelfListed(const satchel::runtime::ShelfListed& shelf);
   void listingFailed();  // of chats, deleted ones or not
   void foundChanged();
   void messageWanted(int row);
