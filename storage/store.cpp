@@ -257,7 +257,7 @@ Result<std::vector<runtime::ShelvedDocument>> Store::shelf() {
       shelf.push_back({.hash = *hash, .title = title, .chat = chat, .used_ms = row.used_ms});
       place = std::prev(shelf.end());
     }
-    if (cache.key.owner) place->chat = {*cache.key.owner};
+    if (cache.key.owner && place->chat == ChatId{}) place->chat = {*cache.key.owner};
     place->caches.push_back(cache);
   }
   return shelf;

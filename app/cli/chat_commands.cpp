@@ -129,7 +129,9 @@ Result<void> ChatLoop::obey(const std::string& line) {
 Result<void> ChatLoop::shelf(const std::string& wanted) {
   if (!wanted.empty()) return read_shelved(wanted);
   SATCHEL_TRY_ASSIGN(const auto shelf, conversation_->service().shelf(conversation_->call()));
-  console_.reply(shelf.empty() ? "The shelf is empty." : app::describe(shelf));
+  std::string text = shelf.empty() ? "The shelf is empty.\n" : app::describe(shelf);
+  text.pop_back();
+  console_.reply(text);
   return {};
 }
 
