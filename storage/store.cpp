@@ -1,9 +1,11 @@
 #include "storage/store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
+#include "runtime/contract/document_cache.h"
 #include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
 
@@ -22,6 +24,10 @@ std::string utc_date(std::int64_t wall_ms) {
   };
   return std::to_string(int{date.year()}) + "-" + two_digits(unsigned{date.month()}) + "-" +
          two_digits(unsigned{date.day()});
+}
+
+bool is_among(const std::vector<KeptDocument>& kept, std::string_view hash) {
+  return std::ranges::find(kept, hash, &KeptDocument::hash) != kept.end();
 }
 
 }  // namespace
@@ -45,6 +51,7 @@ struct Store::State {
   Result<void> try_kv();
   Result<void> prepare_cache_dir();
   Result<void> sweep_orphans();
+  Result<void> spare_kept_documents(ChatId chat);
   SearchIndex search_index() const {
     return SearchIndex(search_index_of(options.cache_dir, library->library_id()), options.vfs);
   }
@@ -159,13 +166,34 @@ Result<void> Store::State::try_kv() {
 
 // Saved caches of chats that are gone: a deletion that found the cache unreachable.
 Result<void> Store::State::sweep_orphans() {
-  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, kv->caches());
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, kv->list());
+  if (saved.empty()) return {};
+  SATCHEL_TRY_ASSIGN(const std::vector<KeptDocument> kept, library->kept_documents());
   for (const SavedCache& cache : saved) {
-    if (!cache.key.owner) continue;
-    const auto known = library->chat({*cache.key.owner});
-    if (known.ok()) continue;
-    if (known.error().code != "CHAT_NOT_FOUND") return known.error();
-    SATCHEL_TRY(kv->drop(cache.key));
+    const auto document = runtime::document_of(cache.key);
+    if (!cache.key.owner && !document) continue;
+    if (cache.key.owner) {
+      const auto known = library->chat({*cache.key.owner});
+      if (known.ok()) continue;
+      if (known.error().code != "CHAT_NOT_FOUND") return known.error();
+    }
+    const bool is_kept = document && is_among(kept, *document);
+    if (!is_kept)
+      SATCHEL_TRY(kv->drop(cache.key));
+    else if (cache.key.owner)
+      SATCHEL_TRY(kv->disown(cache.key));
+  }
+  return {};
+}
+
+// What was saved of them stays when the chat goes that read them.
+Result<void> Store::State::spare_kept_documents(ChatId chat) {
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, kv->list());
+  SATCHEL_TRY_ASSIGN(const std::vector<KeptDocument> kept, library->kept_documents());
+  for (const SavedCache& cache : saved) {
+    const auto document = runtime::document_of(cache.key);
+    if (cache.key.owner == chat.value && document && is_among(kept, *document))
+      SATCHEL_TRY(kv->disown(cache.key));
   }
   return {};
 }
@@ -197,12 +225,74 @@ Result<std::vector<Found>> Store::search(const SearchQuery& query) {
 
 Result<void> Store::delete_now(ChatId chat) {
   SATCHEL_TRY(state_->search_index().forget());
+  // What could not be spared is dropped: the document is read again, its words are kept.
+  if (kv() != nullptr) (void)state_->spare_kept_documents(chat);
   const bool is_dropped = kv() != nullptr && state_->kv->drop_chat(chat).ok();
   SATCHEL_TRY(state_->library->purge_chat(chat));
   // Another program may have searched meanwhile, and found the chat still there.
   SATCHEL_TRY(state_->search_index().forget());
   if (!is_dropped) state_->has_orphans = true;
   return {};
+}
+
+Result<std::vector<runtime::ShelvedDocument>> Store::shelf() {
+  std::vector<runtime::ShelvedDocument> shelf;
+  SATCHEL_TRY_ASSIGN(const std::vector<KeptDocument> kept, state_->library->kept_documents());
+  for (const KeptDocument& document : kept)
+    shelf.push_back({.hash = document.hash,
+                     .title = document.title,
+                     .is_kept = true,
+                     .used_ms = document.used_ms});
+  if (kv() == nullptr) return shelf;
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, state_->kv->list());
+  for (const SavedCache& cache : saved) {
+    const auto hash = runtime::document_of(cache.key);
+    if (!hash || cache.model.empty()) continue;
+    auto place = std::ranges::find(shelf, *hash, &runtime::ShelvedDocument::hash);
+    if (place == shelf.end()) {
+      if (!cache.key.owner) continue;  // it goes at the next opening
+      const ChatId chat{*cache.key.owner};
+      SATCHEL_TRY_ASSIGN(const auto title, state_->library->first_document_title(chat));
+      SATCHEL_TRY_ASSIGN(const Chat row, state_->library->chat(chat));
+      shelf.push_back({.hash = *hash, .title = title, .chat = chat, .used_ms = row.used_ms});
+      place = std::prev(shelf.end());
+    }
+    if (cache.key.owner && place->chat == ChatId{}) place->chat = {*cache.key.owner};
+    place->caches.push_back(cache);
+  }
+  return shelf;
+}
+
+Result<void> Store::keep_document(std::string_view title, std::string_view text) {
+  return state_->library->keep_document(title, text);
+}
+
+Result<std::string> Store::document_text(std::string_view hash) {
+  Result<std::string> kept = state_->library->document_text(hash);
+  if (kept.ok() || kept.error().code != "DOC_NOT_FOUND") return kept;
+  SATCHEL_TRY_ASSIGN(const auto all, shelf());
+  for (const runtime::ShelvedDocument& document : all) {
+    if (document.hash != hash) continue;
+    SATCHEL_TRY_ASSIGN(auto messages, state_->library->messages(document.chat));
+    for (runtime::StoredMessage& message : messages)
+      if (runtime::document_hash(message.text) == hash) return std::move(message.text);
+  }
+  return kept;
+}
+
+Result<void> Store::remove_document(std::string_view hash) {
+  bool is_there = false;
+  if (kv() != nullptr) {
+    SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, state_->kv->list());
+    for (const SavedCache& cache : saved) {
+      if (runtime::document_of(cache.key) != hash) continue;
+      is_there = true;
+      SATCHEL_TRY(state_->kv->drop(cache.key));
+    }
+  }
+  const Result<void> purged = state_->library->purge_document(hash);
+  const bool was_not_kept = !purged.ok() && purged.error().code == "DOC_NOT_FOUND";
+  return is_there && was_not_kept ? Result<void>() : purged;
 }
 
 Result<fs::path> Store::back_up(const fs::path& folder) {

@@ -49,9 +49,14 @@ class Store final : public runtime::ChatStore {
   const std::string& cache_notice() const;
   // In all present chats; also where the store is open to read. The index lies in cache_dir.
   Result<std::vector<Found>> search(const SearchQuery& query) override;
+  Result<std::vector<runtime::ShelvedDocument>> shelf() override;
+  Result<void> keep_document(std::string_view title, std::string_view text) override;
+  Result<std::string> document_text(std::string_view hash) override;
+  Result<void> remove_document(std::string_view hash) override;
   bool ended_unclean() const;  // whether the previous process did
 
-  // The chat's messages and its saved cache, at once and for good. A cache that cannot be deleted
+  // The chat's messages and its saved cache, at once and for good; not what was saved of documents
+  // that somebody keeps. A cache that cannot be deleted
   // now has no messages: it goes with a later opening, since its chat is gone.
   Result<void> delete_now(ChatId chat) override;
   bool has_orphans() const;  // whether delete_now() left such caches

@@ -51,6 +51,13 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--shelf", options->shelf,
+                   "Begin with a document of the shelf (`satchel documents`): its name or id")
+      ->type_name("NAME|ID");
+  command->add_flag(
+      "--keep-documents", options->keeps_documents,
+      "Keep the chat's documents on the shelf for other chats, until you remove them");
   command->add_option("--system", options->system, "System prompt of a new chat")
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);

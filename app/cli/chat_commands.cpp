@@ -8,6 +8,7 @@
 #include "app/cli/input.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 #include "runtime/chat/episodes_text.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
+    "  /shelf           list the documents that other chats have read; \"/shelf NAME\" takes one\n"
+    "  /keep            keep this chat's documents for other chats, until you remove them\n"
     "  /all QUESTION    ask each part of a chat or document longer than the model's context, then "
     "answer\n"
     "  /parts           list the parts of such a chat; \"/parts 2 5\": the next answer sees these\n"
@@ -104,6 +107,10 @@ Result<void> ChatLoop::obey(const std::string& line) {
   } else if (const auto path = rest_of(line, "/document")) {
     if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
     return read_document(path_from(std::string(*path)));
+  } else if (const auto wanted = rest_of(line, "/shelf")) {
+    return shelf(std::string(*wanted));
+  } else if (line == "/keep") {
+    return keep_documents();
   } else if (const auto numbers = rest_of(line, "/parts")) {
     return parts(std::string(*numbers));
   } else if (const auto question = rest_of(line, "/all")) {
@@ -116,6 +123,28 @@ Result<void> ChatLoop::obey(const std::string& line) {
                      ". /help lists the commands. To send a message that starts with /, put it "
                      "between \"\"\" and \"\"\"."};
   }
+  return {};
+}
+
+Result<void> ChatLoop::shelf(const std::string& wanted) {
+  if (!wanted.empty()) return read_shelved(wanted);
+  SATCHEL_TRY_ASSIGN(const auto shelf, conversation_->service().shelf(conversation_->call()));
+  std::string text = shelf.empty() ? "The shelf is empty.\n" : app::describe(shelf);
+  text.pop_back();
+  console_.reply(text);
+  return {};
+}
+
+Result<void> ChatLoop::keep_documents() {
+  SATCHEL_TRY_ASSIGN(const std::size_t n, conversation_->service().keep_documents(
+                                              conversation_->chat(), conversation_->call()));
+  console_.note(n == 0 ? "This chat has no documents to keep."
+                : n == 1
+                    ? "The document stays on the shelf until you remove it: `satchel documents "
+                      "--remove`."
+                    : with_thousands(n) +
+                          " documents stay on the shelf until you remove "
+                          "them: `satchel documents --remove`.");
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/line_editor.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 #include "app/documents/document_text.h"
@@ -47,8 +48,12 @@ Json ids_of(const std::vector<runtime::MessageId>& documents) {
 }  // namespace
 
 std::string describe(const runtime::ReadReport& read) {
-  std::string text =
-      "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
+  std::string text;
+  if (read.n_shelf > 0)
+    text = with_thousands(read.n_shelf) + " tokens taken from the shelf" +
+           (read.n_tokens == 0 ? ", nothing read" : ". ");
+  if (read.n_tokens > 0 || read.n_shelf == 0)
+    text += "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
   if (read.fidelity.n_tokens > 0)
     text += "; after compression the next token is the same " +
             format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
@@ -106,7 +111,10 @@ void ChatLoop::see(const runtime::ChatEvent& event) {
                    console_.note(app::describe(report));
                    keep(report.reread);
                  },
-                 [&](const runtime::ReadReport& report) { keep(report.reread); },
+                 [&](const runtime::ReadReport& report) {
+                   keep(report.reread);
+                   n_shelf_ += report.n_shelf;
+                 },
                  [&](const runtime::MemoryChanged& changed) { keep(changed.change.reread); },
                  [&](const runtime::StoredMessage& added) { see(added); },
                  [&](const runtime::MessagesReplaced& replaced) {
@@ -147,8 +155,10 @@ void ChatLoop::see(const runtime::StoredMessage& message) {
 
 // A file that cannot be read ends the program; a GPU that failed at one need not.
 Result<void> ChatLoop::read_documents() {
+  if (!options_.shelf.empty()) SATCHEL_TRY(read_shelved(options_.shelf));
   for (const std::string& document : options_.documents) {
-    SATCHEL_TRY_ASSIGN(const bool is_there, has_document(document));
+    SATCHEL_TRY_ASSIGN(const std::string text, text_of_document(document));
+    SATCHEL_TRY_ASSIGN(const bool is_there, has_document(title_of(document), text));
     if (is_there) {
       console_.note("\"" + title_of(document) + "\" is already in this chat" +
                     (asks() ? "; /document reads it again." : "."));
@@ -163,7 +173,7 @@ Result<void> ChatLoop::read_documents() {
     }
     if (end_asked()) break;
   }
-  return {};
+  return options_.keeps_documents ? keep_documents() : Result<void>();
 }
 
 Result<std::string> ChatLoop::text_of_document(const std::string& path) {
@@ -172,14 +182,13 @@ Result<std::string> ChatLoop::text_of_document(const std::string& path) {
 }
 
 // Of a chat that was saved: its options may be given again each time.
-Result<bool> ChatLoop::has_document(const std::string& path) {
+Result<bool> ChatLoop::has_document(const std::string& title, const std::string& text) {
   if (!conversation_->resumed()) return false;
-  SATCHEL_TRY_ASSIGN(const std::string text, text_of_document(path));
   const runtime::ChatId chat = conversation_->service().chat(conversation_->chat())->id();
   SATCHEL_TRY_ASSIGN(auto stored, conversation_->store()->library().messages(chat));
   const auto messages = runtime::with_whole_documents(std::move(stored)).messages;
   return std::any_of(messages.begin(), messages.end(), [&](const runtime::StoredMessage& message) {
-    return message.kind == runtime::MessageKind::document && message.title == title_of(path) &&
+    return message.kind == runtime::MessageKind::document && message.title == title &&
            message.text == text;
   });
 }
@@ -235,10 +244,31 @@ Result<void> ChatLoop::read_document(const std::string& path) {
   const Result<runtime::ReadReport> read = conversation_->service().attach(
       conversation_->chat(), {.title = title, .text = text, .saves = !options_.packs},
       conversation_->call());
+  return was_read(path, n_before, read);
+}
+
+Result<void> ChatLoop::read_shelved(const std::string& wanted) {
+  runtime::ChatService& service = conversation_->service();
+  SATCHEL_TRY_ASSIGN(const auto shelf, service.shelf(conversation_->call()));
+  SATCHEL_TRY_ASSIGN(const runtime::ShelvedDocument document, find_shelved(shelf, wanted));
+  SATCHEL_TRY_ASSIGN(const std::string text, conversation_->store()->document_text(document.hash));
+  SATCHEL_TRY_ASSIGN(const bool is_there, has_document(document.title, text));
+  if (is_there) {
+    console_.note("\"" + document.title + "\" is already in this chat.");
+    return {};
+  }
+  const std::size_t n_before = documents_.size();
+  return was_read(document.title, n_before,
+                  service.attach_shelved(conversation_->chat(), document.hash,
+                                         conversation_->call(), !options_.packs));
+}
+
+Result<void> ChatLoop::was_read(const std::string& document, std::size_t n_before,
+                                const Result<runtime::ReadReport>& read) {
   console_.end_progress();
   if (!read.ok() && documents_.size() == n_before)
     return Error{read.error().kind, read.error().code,
-                 "\"" + path + "\" was not read. " + read.error().message};
+                 "\"" + document + "\" was not read. " + read.error().message};
   if (!read.ok() && is_read_later(read.error())) return {};
   if (!read.ok()) return conversation_->unread(read.error());
   has_packing_failed_ = false;
@@ -328,6 +358,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},
                      {"read_tokens", report.read.n_tokens},
+                     {"shelf_tokens", std::exchange(n_shelf_, 0) + report.read.n_shelf},
                      {"reread", app::to_json(std::exchange(reread_, {}))},
                      {"read_ms", report.read.ms},
                      {"thought_ms", report.thoughts.ms},

@@ -23,9 +23,10 @@ struct ChatOptions {
   std::uint64_t cache_quota = storage::kQuotaBytes;
   std::string name, prompt;
   std::vector<std::string> documents;
+  std::string shelf;  // a document there
   std::optional<std::string> system;
   runtime::Thinking thinking = runtime::Thinking::automatic;
-  bool packs = false, shows_thoughts = false;
+  bool packs = false, shows_thoughts = false, keeps_documents = false;
   std::string grammar_file, schema_file;  // at most one
 };
 
@@ -44,12 +45,18 @@ class ChatLoop {
   Result<void> open();
   Result<void> read_documents();
   static Result<std::string> text_of_document(const std::string& path);
-  Result<bool> has_document(const std::string& path);
+  Result<bool> has_document(const std::string& title, const std::string& text);
   Result<void> finish_reread();
   Result<void> converse();
   Input next_input();
   void pack_while_nobody_types();
   Result<void> read_document(const std::string& path);
+  Result<void> read_shelved(const std::string& wanted);
+  // What reading the document came to; n_before: of documents_.
+  Result<void> was_read(const std::string& document, std::size_t n_before,
+                        const Result<runtime::ReadReport>& read);
+  Result<void> shelf(const std::string& wanted);  // listed, or a document of it is read
+  Result<void> keep_documents();
   Result<void> answer(const std::string& question);
   Result<void> ask_all(const std::string& question);  // of each part of a long chat
   // What an answer came to; where something is full, a person is asked what next.
@@ -85,6 +92,7 @@ class ChatLoop {
   std::vector<runtime::MessageId> documents_;  // added since the program began
   runtime::MessageId asked_;                   // the question asked last
   std::vector<kvcache::Reread> reread_;        // since the last answer's document
+  std::size_t n_shelf_ = 0;                    // likewise, tokens
   ThoughtLine thoughts_;                       // of the answer that comes
   bool interrupted_ = false, is_full_ = false;
   bool was_all_named_ = false;  // that there is /all

@@ -1,4 +1,5 @@
 // `satchel chats`: what is saved.
+#include <algorithm>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -165,6 +166,12 @@ Result<void> restore_chat(storage::Store& store, const std::string& wanted, Cons
   return {};
 }
 
+bool has_read(storage::ChatId chat, const runtime::ShelvedDocument& document) {
+  return std::ranges::any_of(document.caches, [&](const storage::SavedCache& cache) {
+    return cache.key.owner == chat.value;
+  });
+}
+
 // Only what was removed before: one wrong word must not cost a chat.
 Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::string& wanted,
                          Console& console) {
@@ -175,7 +182,12 @@ Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::s
                  "The chat \"" + wanted + "\" is not removed. Run `satchel chats --remove \"" +
                      wanted + "\"` first; --delete cannot be undone."};
   SATCHEL_TRY(removed);
+  SATCHEL_TRY_ASSIGN(const auto shelf, store.shelf());
   SATCHEL_TRY(store.delete_now(removed->id));
+  for (const runtime::ShelvedDocument& document : shelf)
+    if (document.is_kept && has_read(removed->id, document))
+      console.note("Its document \"" + document.title +
+                   "\" stays on the shelf, as you asked; `satchel documents --remove` deletes it.");
   console.note("Deleted \"" + removed->name +
                (store.has_orphans()
                     ? "\" for good. Its saved caches cannot be deleted now; they go "

@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   const auto choose = [&](satchel::app::Run command) { chosen = std::move(command); };
   satchel::app::add_chat(app, choose);
   satchel::app::add_chats(app, choose);
+  satchel::app::add_documents(app, choose);
   satchel::app::add_search(app, choose);
   satchel::app::add_export(app, choose);
   satchel::app::add_import(app, choose);

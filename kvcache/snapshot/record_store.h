@@ -41,6 +41,15 @@ inline constexpr std::size_t kRecordBytesMin = 64u << 10, kRecordBytesAim = 1u <
 struct SavedManifest {
   std::uint64_t generation = 0;
   std::vector<std::byte> bytes;
+  std::string note = {};  // as SavedCommit
+};
+
+// An entry in the list of saved caches; sizes as stored.
+struct SavedCache {
+  CacheKey key;
+  std::string model = {}, recipe = {};  // empty: no manifest yet
+  std::uint64_t n_tokens = 0, record_bytes = 0;
+  std::string note = {};  // as SavedCommit
 };
 
 // The content of a commit. Model, recipe and n_tokens are for listing only.
@@ -50,6 +59,7 @@ struct SavedCommit {
   std::span<const RecordId> live = {};
   std::string_view model = {}, recipe = {};
   std::uint64_t n_tokens = 0;
+  std::string_view note = {};  // a short text of the caller's; no part of the snapshot
 };
 
 class RecordStore {
@@ -66,9 +76,16 @@ class RecordStore {
   }
   virtual Result<void> put_record(const CacheKey& key, RecordId id,
                                   std::span<const std::byte> bytes) = 0;
+  // The record is `to`'s as well, under the same id. A store that can keeps its bytes once.
+  virtual Result<void> share_record(const CacheKey& from, RecordId id, const CacheKey& to) {
+    SATCHEL_TRY_ASSIGN(const std::vector<std::byte> bytes, record(from, id));
+    return put_record(to, id, bytes);
+  }
   // One transaction: makes the manifest the newest and deletes records that are not in `live`.
   virtual Result<void> commit(const CacheKey& key, const SavedCommit& saved) = 0;
   virtual Result<void> drop(const CacheKey& key) = 0;
+  // With a manifest or records, in order of creation. A store that has no list gives none.
+  virtual Result<std::vector<SavedCache>> list() { return std::vector<SavedCache>(); }
   // Compresses and decompresses records; null: no compression. Lives as long as the store.
   virtual const StreamCoder* coder() const { return nullptr; }
 };

@@ -34,6 +34,9 @@ constexpr Said kReasons[] = {
     {RereadReason::lowered, "lowered", "This restores text that was lowered or dropped."},
     {RereadReason::episode_lost, "episode_lost", "An older part could not be loaded again."},
     {RereadReason::gathered, "gathered", "Older turns are compressed together as one text."},
+    {RereadReason::other_beginning, "other_beginning",
+     "The document was read in a chat that begins otherwise, for example with another system "
+     "prompt."},
 };
 constexpr bool are_in_order() {
   for (std::size_t i = 0; i < std::size(kReasons); ++i)

@@ -29,8 +29,11 @@ enum class RereadReason : std::uint8_t {
   lowered,       // asked for, to have text back that was lowered or evicted
   episode_lost,  // at rest, and did not come back
   gathered,      // several turns, to be compressed as one text
+  // Of a document that another chat has read:
+  other_beginning,  // behind another system prompt, or with another template
 };
-inline constexpr std::size_t kRereadReasons = static_cast<std::size_t>(RereadReason::gathered) + 1;
+inline constexpr std::size_t kRereadReasons =
+    static_cast<std::size_t>(RereadReason::other_beginning) + 1;
 
 // In snake case: for JSON, logs and the C API. Never changes.
 const char* reread_word(RereadReason reason);

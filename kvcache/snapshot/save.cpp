@@ -410,7 +410,7 @@ Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   return saved;
 }
 
-Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to) {
+Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to, std::string_view note) {
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved,
                      from.store.newest_manifest(from.key));
   if (!saved) return false;
@@ -419,9 +419,13 @@ Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to) {
   manifest->earlier.clear();
   std::vector<RecordId> live;
   for (const RecordEntry& record : manifest->records) {
+    live.push_back(record.id);
+    if (&from.store == &to.store) {
+      SATCHEL_TRY(to.store.share_record(from.key, record.id, to.key));
+      continue;
+    }
     SATCHEL_TRY_ASSIGN(const std::vector<std::byte> bytes, from.store.record(from.key, record.id));
     SATCHEL_TRY(to.store.put_record(to.key, record.id, bytes));
-    live.push_back(record.id);
   }
   const std::vector<std::byte> bytes = encode_manifest(*manifest);
   SATCHEL_TRY(to.store.commit(to.key, {.generation = saved->generation,
@@ -429,7 +433,8 @@ Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to) {
                                        .live = live,
                                        .model = manifest->model,
                                        .recipe = manifest->recipe,
-                                       .n_tokens = manifest->n_tokens()}));
+                                       .n_tokens = manifest->n_tokens(),
+                                       .note = note}));
   return true;
 }
 

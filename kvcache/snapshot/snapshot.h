@@ -74,8 +74,9 @@ struct SavedPlace {
   RecordStore& store;
   const CacheKey& key;
 };
-// What is saved in one place, in another one too that has nothing yet. False: nothing is, or its
-// manifest is damaged.
-Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to);
+// What is saved in one place, in another one too that has nothing yet; inside a store the records
+// are shared. False: nothing is, or its manifest is damaged.
+//   note  of the copy (SavedCommit)
+Result<bool> copy_saved(const SavedPlace& from, const SavedPlace& to, std::string_view note = {});
 
 }  // namespace satchel::kvcache

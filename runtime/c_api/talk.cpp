@@ -45,7 +45,8 @@ void give_prefilled(satchel_prefill_report* out, const runtime::ReadReport& repo
              .n_evicted = report.n_evicted,
              .ms = report.ms,
              .n_recomputed = n_reread(reread),
-             .reason = reason_of(main_reason(reread))});
+             .reason = reason_of(main_reason(reread)),
+             .n_shelf = report.n_shelf});
 }
 
 struct Asked {

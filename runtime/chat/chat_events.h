@@ -41,7 +41,8 @@ enum class ChatTask {
   restore_chat,
   send,
   attach_document,
-  edit,  // messages are added, cut, pinned or forgotten; or a branch is made
+  shelf,  // list, keep or remove its documents
+  edit,   // messages are added, cut, pinned or forgotten; or a branch is made
   set_thinking,
   go_on,
   older_parts,
@@ -88,6 +89,9 @@ struct ChatsListed {
 struct PassagesFound {
   std::string words;  // that were looked for
   std::vector<Found> found;
+};
+struct ShelfListed {
+  std::vector<ShelvedDocument> documents;  // those that are kept first
 };
 // The open chat got its first message and is in the library now.
 struct ChatEntered {
@@ -182,10 +186,10 @@ struct Failed {
 // ReadReport: of a document; an answer's stands in its GenerateReport.
 using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed,
-                 PassagesFound, ChatEntered, ChatChanged, ChatRemoved, ChatOpened, ChatShown,
-                 ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced, VersionsChanged,
-                 DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
-                 OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
+                 PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
+                 ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
+                 VersionsChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded,
+                 WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
                  LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none

@@ -22,7 +22,8 @@
 //            other error is also an event, Failed, with what failed
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
 //            chat_service_edit.cpp  what is changed in them · chat_service_memory.cpp  what they
-//            hold · chat_service_bytes.cpp  chats as bytes
+//            hold · chat_service_bytes.cpp  chats as bytes · chat_service_shelf.cpp  documents
+//            for other chats
 #pragma once
 
 #include <functional>
@@ -128,6 +129,20 @@ class ChatService {
   // what is not read then is read by idle(), or where a question needs it. Stopped before the
   // commit, which can take seconds from kKeptBytes (document_parts.h) on, nothing of it is there.
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
+
+  // --- the shelf (ChatStore). A chat that begins with a document takes what another one made of it
+  // by itself, whoever attaches it (runtime/session/first_document.h).
+  Result<std::vector<ShelvedDocument>> shelf(const ChatCall& call = {});
+  // Every document of the chat, until it is removed; how many.
+  Result<std::size_t> keep_documents(ChatHandle chat, const ChatCall& call = {});
+  // One that another chat has.
+  //   errors  DOC_NOT_FOUND
+  Result<void> keep_document(std::string_view hash, const ChatCall& call = {});
+  Result<void> remove_document(std::string_view hash, const ChatCall& call = {});
+  // attach() with a document of the shelf.
+  //   errors  DOC_NOT_FOUND
+  Result<ReadReport> attach_shelved(ChatHandle chat, std::string_view hash,
+                                    const ChatCall& call = {}, bool saves = true);
 
   // --- what is there
   // Messages of a conversation had elsewhere: in the store all or none, not read yet.
@@ -274,6 +289,11 @@ class ChatService {
   template <class T, class Work>
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
+  Result<std::vector<ShelvedDocument>> shelf_now(const Running& running);
+  struct Shelved {
+    std::string title, text;
+  };
+  Result<Shelved> shelved(std::string_view hash);
   // Less than all of them where it makes way.
   Result<ReadReport> read_parts(const OpenChat& chat, Running& running,
                                 const std::function<void()>& make_way);

@@ -70,6 +70,16 @@ class ChatLibrary : public Journal {
   virtual Result<void> set_setting(std::string_view key, std::string_view value) = 0;
 };
 
+// The shelf: documents that have been read, for other chats to begin with. One is there as long as
+// a chat is that read it first, or until it is removed where somebody keeps it.
+struct ShelvedDocument {
+  std::string hash, title;   // document_hash() of its text
+  bool is_kept = false;      // it stays when its chat goes
+  ChatId chat = {};          // that read it; 0: none, or one that is gone
+  std::int64_t used_ms = 0;  // kept: last time it was put there; else: the chat's
+  std::vector<kvcache::SavedCache> caches = {};  // as it was read: model, recipe, tokens, bytes
+};
+
 class ChatStore {
  public:
   virtual ~ChatStore() = default;
@@ -79,6 +89,15 @@ class ChatStore {
   // In all present chats, the best first.
   //   errors  SEARCH_WORDS: nothing to look for; UNSUPPORTED where the store cannot search
   virtual Result<std::vector<Found>> search(const SearchQuery& query);
+  // Those that are kept first. A store that has no shelf has an empty one.
+  virtual Result<std::vector<ShelvedDocument>> shelf() { return std::vector<ShelvedDocument>(); }
+  // Whether or not it has been read: its words stay until it is removed.
+  //   errors  UNSUPPORTED where the store has no shelf
+  virtual Result<void> keep_document(std::string_view title, std::string_view text);
+  //   errors  DOC_NOT_FOUND
+  virtual Result<std::string> document_text(std::string_view hash);
+  // Its words and what was saved of it, at once and for good; chats that have it keep it.
+  virtual Result<void> remove_document(std::string_view hash);
   // For people: why nothing can be written, or why saved caches are gone.
   virtual std::vector<std::string> notices() const = 0;
   // The chat's messages and its saved cache, at once and for good.
@@ -87,6 +106,19 @@ class ChatStore {
   // has none.
   virtual Result<std::size_t> purge_expired() = 0;
 };
+
+inline Error no_shelf() {
+  return {ErrorKind::unsupported, "UNSUPPORTED", "Documents cannot be kept here."};
+}
+inline Result<void> ChatStore::keep_document(std::string_view, std::string_view) {
+  return no_shelf();
+}
+inline Result<std::string> ChatStore::document_text(std::string_view) {
+  return no_shelf();
+}
+inline Result<void> ChatStore::remove_document(std::string_view) {
+  return no_shelf();
+}
 
 inline Result<std::vector<Found>> ChatStore::search(const SearchQuery&) {
   return Error{ErrorKind::unsupported, "UNSUPPORTED", "These chats cannot be searched."};

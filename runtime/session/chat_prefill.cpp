@@ -9,6 +9,7 @@
 #include "runtime/model/scratch.h"
 #include "runtime/prefill/reclaim.h"
 #include "runtime/prefill/repeat_script.h"
+#include "runtime/session/first_document.h"
 
 namespace satchel::runtime {
 namespace {
@@ -183,6 +184,7 @@ Result<bool> ChatPrefill::leave(std::size_t index, const std::stop_token& stop) 
 Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress,
                                                bool leaves_documents) {
   const ModelConfig& config = parts_.engine.model->config();
+  const std::size_t n_shelf = take_first_document(parts_);
   const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
   if (n_all > config.context && past_.beyond() == BeyondContext::ends)
     return Error{
@@ -194,6 +196,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
             "model that has a longer one, or start a new chat.",
         {{"n_tokens", n_all}, {"n_context", config.context}}};
   ReadReport all;
+  all.n_shelf = n_shelf;
   const std::span<const SessionMessage> messages = parts_.transcript.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const SessionMessage& message = messages[i];

@@ -19,6 +19,7 @@ struct SessionMessage {
   MessageKind kind = MessageKind::text;
   MessageState state = MessageState::complete;
   std::string title;               // of a document
+  std::string text_hash = {};      // of a document that is not damaged: document_hash()
   std::string text = {};           // without a journal; else it has the words
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
   bool is_pinned = false, is_forgotten = false;  // Marks

@@ -22,6 +22,8 @@ class Rereads {
                                    .end = std::max(lost_.end, text.end)};
     reason_ = reason;
   }
+  // Some of what was lost has not been read since.
+  bool waits() const { return lost_.begin < lost_.end; }
   // The chat has no text from position `end` on: what comes there is new.
   void cut(std::size_t end) { lost_.end = std::min(lost_.end, end); }
   // The text went through the model.

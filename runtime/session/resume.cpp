@@ -1,5 +1,6 @@
 // Saving a conversation's cache, and coming back to it in another process.
 #include "kernels/base/size_text.h"
+#include "runtime/session/first_document.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
@@ -74,6 +75,7 @@ Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
   SATCHEL_TRY(state.prefill.need_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read,
                      state.prefill.prefill_unread(std::move(stop), progress, true));
+  report.n_reused += read.n_shelf;
   report.n_reread = read.n_tokens;
   report.reread = state.cache.take_rereads();
   report.n_evicted = read.n_evicted;
@@ -119,6 +121,7 @@ Result<kvcache::SaveReport> Session::save() {
   if (state.cache.is_lost()) return state.cache.lost({ErrorKind::invalid, "CACHE_LOST", ""});
   if (!state.cache.has_store() || n_read() == 0) return kvcache::SaveReport{};
   SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report, state.cache.save(tokens()));
+  offer_first_document(state.parts);
   state.engine.record(LogLevel::info, "saved tokens=" + std::to_string(report.n_tokens) +
                                           " bytes=" + std::to_string(report.bytes_written));
   return report;

@@ -75,6 +75,7 @@ struct SessionOptions {
 inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about the reading speed
 struct ReadReport {
   std::size_t n_tokens = 0;  // read now
+  std::size_t n_shelf = 0;   // not read: another chat had read this document (first_document.h)
   double ms = 0;
   bool compressed = false;    // a recipe evicted or packed something
   std::size_t n_evicted = 0;  // lane-tokens that went

@@ -5,6 +5,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/base/size_text.h"
+#include "runtime/contract/document_cache.h"
 #include "runtime/episodes/document_parts.h"
 
 namespace satchel::runtime {
@@ -185,6 +186,12 @@ Result<void> Transcript::check_fits(std::span<const StoredMessage> draft,
   return context_full(n_needed, n_left, options_.n_context);
 }
 
+std::string Transcript::hash_of(const StoredMessage& message) {
+  const bool has_words =
+      message.kind == MessageKind::document && message.state == MessageState::complete;
+  return has_words ? document_hash(message.text) : "";
+}
+
 Result<std::vector<MessageId>> Transcript::store(std::span<const NewMessage> rows) {
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
@@ -214,6 +221,7 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
             .kind = draft[i].kind,
             .state = draft[i].state,
             .title = draft[i].title,
+            .text_hash = hash_of(draft[i]),
             .text = options_.journal == nullptr ? draft[i].text : ""},
            draft[i].tokens);
   return ids;

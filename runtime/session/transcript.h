@@ -149,6 +149,7 @@ class Transcript {
   std::optional<TokenId> last_token(std::span<const TokenId> more = {}) const;
   bool has_known_tokens(const StoredMessage& message) const;
   bool is_ours(const StoredMessage& message) const;
+  static std::string hash_of(const StoredMessage& message);  // SessionMessage::text_hash
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
   Result<std::vector<TokenId>> made_anew(const StoredMessage& message,
                                          const std::optional<std::string_view>& system) const;

@@ -83,7 +83,8 @@ Result<Transcript::Loaded> Transcript::load() {
             .role = message.role,
             .kind = message.kind,
             .state = state,
-            .title = message.title},
+            .title = message.title,
+            .text_hash = hash_of(message)},
            tokens);
   }
   SATCHEL_TRY_ASSIGN(const auto marks, options_.journal->note(options_.chat, kMarksNote));

@@ -52,10 +52,11 @@ Result<std::vector<RecordRow>> rows_where(Connection& db, const char* condition,
 }
 
 Result<void> erase_record(Connection& db, const RecordRow& row) {
-  SATCHEL_TRY_ASSIGN(Query bytes, db.prepare("DELETE FROM block_bytes WHERE id = ?1"));
-  SATCHEL_TRY(bytes.bind(1, row.bytes_id).run());
   SATCHEL_TRY_ASSIGN(Query record, db.prepare("DELETE FROM block WHERE cache = ?1 AND id = ?2"));
-  return record.bind(1, row.cache).bind(2, static_cast<std::int64_t>(row.id)).run();
+  SATCHEL_TRY(record.bind(1, row.cache).bind(2, static_cast<std::int64_t>(row.id)).run());
+  SATCHEL_TRY_ASSIGN(Query bytes, db.prepare("DELETE FROM block_bytes WHERE id = ?1 AND NOT EXISTS "
+                                             "(SELECT 1 FROM block WHERE bytes_id = ?1)"));
+  return bytes.bind(1, row.bytes_id).run();
 }
 
 Result<void> erase(Connection& db, std::span<const RecordRow> rows) {
@@ -81,8 +82,8 @@ Result<void> erase_cache(Connection& db, std::int64_t cache) {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY(run("UPDATE block SET live = 0 WHERE cache = ?1 AND live = 1"));
     SATCHEL_TRY(
-        run("UPDATE cache SET generation = NULL, manifest = NULL, model = NULL, recipe = "
-            "NULL, n_tokens = NULL WHERE id = ?1"));
+        run("UPDATE cache SET generation = NULL, manifest = NULL, note = '', model = NULL, "
+            "recipe = NULL, n_tokens = NULL WHERE id = ?1"));
     SATCHEL_TRY(change.commit());
   }
   SATCHEL_TRY_ASSIGN(const std::vector<RecordRow> rows, rows_where(db, "WHERE cache = ?1", cache));
@@ -90,12 +91,22 @@ Result<void> erase_cache(Connection& db, std::int64_t cache) {
   return run("DELETE FROM cache WHERE id = ?1");
 }
 
-Result<std::uint64_t> stored_bytes(Connection& db, std::int64_t cache) {
-  SATCHEL_TRY_ASSIGN(Query query,
-                     db.prepare("SELECT (SELECT coalesce(sum(size_bytes), 0) FROM block WHERE "
-                                "?1 IN (0, cache)) + (SELECT coalesce(sum(length(manifest)), 0) "
-                                "FROM cache WHERE ?1 IN (0, id))"));
-  SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, cache).integer());
+Result<std::uint64_t> stored_bytes(Connection& db) {
+  SATCHEL_TRY_ASSIGN(
+      const std::int64_t sum,
+      db.integer("SELECT (SELECT coalesce(sum(size_bytes), 0) FROM (SELECT DISTINCT bytes_id, "
+                 "size_bytes FROM block)) + (SELECT coalesce(sum(length(manifest)), 0) FROM "
+                 "cache)"));
+  return static_cast<std::uint64_t>(sum);
+}
+
+Result<std::uint64_t> bytes_beside(Connection& db, std::int64_t cache, std::int64_t other) {
+  SATCHEL_TRY_ASSIGN(
+      Query query,
+      db.prepare("SELECT (SELECT coalesce(sum(size_bytes), 0) FROM block WHERE cache = ?1 AND "
+                 "bytes_id NOT IN (SELECT bytes_id FROM block WHERE cache = ?2)) + (SELECT "
+                 "coalesce(sum(length(manifest)), 0) FROM cache WHERE id = ?1)"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, cache).bind(2, other).integer());
   return static_cast<std::uint64_t>(sum);
 }
 
@@ -105,7 +116,7 @@ Result<void> evict_to_fit(Connection& db, const KvStore::State& state, std::int6
   SATCHEL_TRY_ASSIGN(std::vector<RecordRow> unused, rows_where(db, kUnusedOfIt, saved));
   SATCHEL_TRY(erase(db, unused));
   for (bool first = true;; first = false) {
-    SATCHEL_TRY_ASSIGN(const std::uint64_t sum, stored_bytes(db, 0));
+    SATCHEL_TRY_ASSIGN(const std::uint64_t sum, stored_bytes(db));
     const std::uint64_t quota = state.options.quota_bytes;
     if (quota == 0 || sum <= quota) return {};
     if (first) {
@@ -126,6 +137,13 @@ Result<void> KvStore::drop(const kvcache::CacheKey& key) {
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
     if (cache != 0) SATCHEL_TRY(erase_cache(db, cache));
     return return_space(db, state_->options.log);
+  });
+}
+
+Result<void> KvStore::disown(const kvcache::CacheKey& key) {
+  return state_->writing([&](Connection& db) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(Query query, db.prepare("UPDATE cache SET chat = NULL WHERE key = ?1"));
+    return query.bind(1, key.name).run();
   });
 }
 

@@ -20,10 +20,12 @@ struct RecordRow {
 // The rows of `block` where `condition` holds, in which ?1 is `cache`.
 Result<std::vector<RecordRow>> rows_where(Connection& db, const char* condition,
                                           std::int64_t cache);
-// Of records and manifests: of one cache, or of all (0).
-Result<std::uint64_t> stored_bytes(Connection& db, std::int64_t cache);
+// Of all records and manifests; what caches share once.
+Result<std::uint64_t> stored_bytes(Connection& db);
+// Of one cache's, without the records that another one has as well.
+Result<std::uint64_t> bytes_beside(Connection& db, std::int64_t cache, std::int64_t other);
 
-// In the caller's transaction.
+// In the caller's transaction. The bytes go with the last cache that has them.
 Result<void> erase_record(Connection& db, const RecordRow& row);
 // In transactions of its own, as the following ones.
 Result<void> erase(Connection& db, std::span<const RecordRow> rows);

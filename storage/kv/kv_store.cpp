@@ -18,6 +18,8 @@ using kvcache::CacheKey;
 using kvcache::RecordId;
 
 constexpr std::int64_t kApplicationId = 0x534b5643;  // kv-001.sql
+// Older files cost more to read again than they are worth code.
+constexpr std::int64_t kOldestToMigrate = 2;
 
 Error discarded(const std::string& why) {
   return {ErrorKind::corrupt, "CACHE_DAMAGED", why};
@@ -69,14 +71,16 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
     SATCHEL_TRY_ASSIGN(const bool is_ours, has_our_tables(db));
     if (!is_ours) return somebody_elses(options.path);
   }
-  if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId)) {
+  const bool goes_on = version == newest_version(kv_migrations()) ||
+                       (version == kOldestToMigrate && options.mode == OpenMode::read_write);
+  if (!empty && (!goes_on || application != kApplicationId)) {
     const auto owner = owning_library(db);
     if (owner.ok() && !*owner) return not_begun_whole();
     return discarded("Another version of Satchel wrote the saved caches.");
   }
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
+  if (options.mode == OpenMode::read_write) SATCHEL_TRY(migrate(db, kv_migrations()));
   if (empty) {
-    SATCHEL_TRY(migrate(db, kv_migrations()));
     SATCHEL_TRY_ASSIGN(Query insert,
                        db.prepare("INSERT INTO meta(key, value) VALUES('library_id', ?1)"));
     return insert.bind(1, options.library_id).run();
@@ -254,12 +258,12 @@ Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(const Cac
   return state_->reading([&](Connection& db) -> Result<Found> {
     SATCHEL_TRY_ASSIGN(state_->last_read, cache_id(db, key));
     SATCHEL_TRY_ASSIGN(Query query,
-                       db.prepare("SELECT generation, manifest FROM cache WHERE id = ?1 "
+                       db.prepare("SELECT generation, manifest, note FROM cache WHERE id = ?1 "
                                   "AND generation IS NOT NULL"));
     SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, state_->last_read).step());
     if (!row) return Found();
     kvcache::SavedManifest manifest{static_cast<std::uint64_t>(query.integer_at(0)),
-                                    query.blob_at(1)};
+                                    query.blob_at(1), query.text_at(2)};
     SATCHEL_TRY(query.run());
     // Which cache was used when is a matter of quota only: a disk that refuses it may be read.
     if (state_->options.mode == OpenMode::read_write) (void)touch(db, key);
@@ -290,18 +294,19 @@ Result<void> KvStore::record_into(const CacheKey& key, RecordId id, std::vector<
   });
 }
 
-Result<std::vector<SavedCache>> KvStore::caches() {
+Result<std::vector<SavedCache>> KvStore::list() {
   return state_->reading([&](Connection& db) -> Result<std::vector<SavedCache>> {
     SATCHEL_TRY_ASSIGN(
         Query query,
         db.prepare("SELECT key, chat, model, recipe, n_tokens, (SELECT coalesce(sum(size_bytes), "
-                   "0) FROM block WHERE block.cache = cache.id) FROM cache ORDER BY id"));
+                   "0) FROM block WHERE block.cache = cache.id), note FROM cache ORDER BY id"));
     return query.all([](const Query& row) {
       SavedCache cache{.key = CacheKey::named(row.text_at(0)),
                        .model = row.text_at(2),
                        .recipe = row.text_at(3),
                        .n_tokens = static_cast<std::uint64_t>(row.integer_at(4)),
-                       .record_bytes = static_cast<std::uint64_t>(row.integer_at(5))};
+                       .record_bytes = static_cast<std::uint64_t>(row.integer_at(5)),
+                       .note = row.text_at(6)};
       if (!row.null_at(1)) cache.key.owner = row.integer_at(1);
       return cache;
     });

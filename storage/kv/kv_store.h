@@ -7,9 +7,11 @@
 //                written as much again: the least recently used caches are evicted, but neither the
 //                one being written nor the one read last. One that does not fit evicts none
 //              4 a file that is damaged or of another version is deleted and recreated, at opening
-//                or when the damage is found. A file of another library is renamed after that
+//                or when the damage is found; one of schema 2 is migrated. A file of another library is renamed after that
 //                library, and used again when that library is opened. notice() reports both
 //              5 erasing takes some 32 MiB of log, however much is erased
+//              6 caches may share records. The bytes are stored and counted once, and erased with
+//                the last of them
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
 //   threads    one call at a time, from any thread
@@ -39,12 +41,7 @@ struct KvOptions {
   std::string vfs = {};           // SQLite's default if empty
 };
 
-// An entry in the list of saved caches; sizes as stored.
-struct SavedCache {
-  kvcache::CacheKey key;
-  std::string model = {}, recipe = {};  // empty: no manifest yet
-  std::uint64_t n_tokens = 0, record_bytes = 0;
-};
+using kvcache::SavedCache;
 
 // Deletes the caches of other libraries, put aside in this folder, that were last written before.
 void delete_put_aside(const std::filesystem::path& folder, std::int64_t before_ms);
@@ -71,6 +68,8 @@ class KvStore final : public kvcache::RecordStore {
   // May replace a record that no manifest refers to (left by a crash).
   Result<void> put_record(const kvcache::CacheKey& key, kvcache::RecordId id,
                           std::span<const std::byte> bytes) override;
+  Result<void> share_record(const kvcache::CacheKey& from, kvcache::RecordId id,
+                            const kvcache::CacheKey& to) override;
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   // Overwrites the cache's records in the file, then frees their space and empties the write-ahead
   // log. What a failure leaves is of no use any more, and goes with the next drop or eviction.
@@ -79,7 +78,10 @@ class KvStore final : public kvcache::RecordStore {
   // drop() for every cache of the chat.
   Result<void> drop_chat(runtime::ChatId chat);
 
-  Result<std::vector<SavedCache>> caches();  // with a manifest or records, in order of creation
+  // The cache has no owner from now on: it stays when the chat goes.
+  Result<void> disown(const kvcache::CacheKey& key);
+
+  Result<std::vector<SavedCache>> list() override;
 
   struct State;  // state.h
 

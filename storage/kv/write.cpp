@@ -26,7 +26,7 @@ Result<void> check_quota(Connection& db, const KvStore::State& state, std::int64
   const std::uint64_t quota = state.options.quota_bytes;
   std::uint64_t spared = 0;
   if (state.last_read != 0 && state.last_read != cache) {
-    SATCHEL_TRY_ASSIGN(spared, stored_bytes(db, state.last_read));
+    SATCHEL_TRY_ASSIGN(spared, bytes_beside(db, state.last_read, cache));
   }
   return quota == 0 || n_bytes + spared <= quota ? Result<void>()
                                                  : over_quota(quota, n_bytes > quota);
@@ -99,10 +99,10 @@ Result<std::uint64_t> mark_live(Connection& db, std::int64_t cache, std::vector<
 Result<void> point_to(Connection& db, std::int64_t cache, const kvcache::SavedCommit& saved) {
   SATCHEL_TRY_ASSIGN(Query update,
                      db.prepare("UPDATE cache SET generation = ?2, manifest = ?3, model = ?4, "
-                                "recipe = ?5, n_tokens = ?6 WHERE id = ?1"));
+                                "recipe = ?5, n_tokens = ?6, note = ?7 WHERE id = ?1"));
   update.bind(1, cache).bind(2, static_cast<std::int64_t>(saved.generation));
   update.bind(3, saved.manifest).bind(4, saved.model).bind(5, saved.recipe);
-  return update.bind(6, static_cast<std::int64_t>(saved.n_tokens)).run();
+  return update.bind(6, static_cast<std::int64_t>(saved.n_tokens)).bind(7, saved.note).run();
 }
 
 Result<std::uint64_t> unused_bytes(Connection& db, std::int64_t cache) {
@@ -161,6 +161,26 @@ Result<void> KvStore::put_record(const CacheKey& key, RecordId id,
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
     SATCHEL_TRY(clear_place(db, cache, id));
     SATCHEL_TRY(insert_record(db, cache, id, bytes));
+    return change.commit();
+  });
+}
+
+Result<void> KvStore::share_record(const CacheKey& from, RecordId id, const CacheKey& to) {
+  return state_->writing([&](Connection& db) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(const std::int64_t other, cache_id(db, from));
+    SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
+    SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, to));
+    SATCHEL_TRY(clear_place(db, cache, id));
+    {
+      SATCHEL_TRY_ASSIGN(Query share, db.prepare("INSERT INTO block(cache, id, bytes_id, "
+                                                 "size_bytes, live) SELECT ?3, id, bytes_id, "
+                                                 "size_bytes, 0 FROM block WHERE cache = ?1 AND "
+                                                 "id = ?2 RETURNING id"));
+      share.bind(1, other).bind(2, static_cast<std::int64_t>(id)).bind(3, cache);
+      SATCHEL_TRY_ASSIGN(const bool is_there, share.step());
+      if (!is_there) return record_not_found(id);
+      SATCHEL_TRY(share.run());
+    }
     return change.commit();
   });
 }

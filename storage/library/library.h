@@ -6,7 +6,8 @@
 //                call of extend; flush() saves the rest if no calls follow
 //              3 after opening for writing, only messages begun since then are `streaming`. Those
 //                of a process that died become `interrupted` and keep their text
-//              4 only purge_chat() deletes words, and drop_expired_backups() copies of them;
+//              4 only purge_chat() and purge_document() delete words, and drop_expired_backups()
+//                copies of them;
 //                remove_chat() hides a chat for 30 days, truncate() hides messages
 //              5 order follows sequence numbers, never the clock
 //   errors     DISK_FULL, READ_ONLY, LIBRARY_DAMAGED, SCHEMA_NEWER, STORAGE, MEMORY;
@@ -58,6 +59,13 @@ struct LibraryOptions {
   bool check = false;  // run quick_check, because the last process ended uncleanly
   std::optional<Error> read_only_reason = {};  // with read_only: the error of writing calls
   std::string vfs = {};  // empty: SQLite's default; tests simulate disk faults with it
+};
+
+// A document that people keep for other chats.
+struct KeptDocument {
+  std::string hash, title;    // runtime::document_hash() of its text
+  std::uint64_t n_bytes = 0;  // of its text
+  std::int64_t used_ms = 0;   // since 1970, UTC
 };
 
 struct LibraryReport {
@@ -122,6 +130,14 @@ class Library final : public runtime::ChatLibrary {
   // Settings called "chat.ID.NAME".
   Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) override;
   Result<std::optional<std::string>> note(ChatId chat, std::string_view name) override;
+  // Again: under the new title.
+  Result<void> keep_document(std::string_view title, std::string_view text);
+  // The one used last comes first.
+  Result<std::vector<KeptDocument>> kept_documents();
+  //   errors  DOC_NOT_FOUND; LIBRARY_DAMAGED: its text is not what was kept
+  Result<std::string> document_text(std::string_view hash);
+  Result<void> purge_document(std::string_view hash);     // as purge_chat()
+  Result<std::string> first_document_title(ChatId chat);  // "": the chat has none
   // Commits the parts that extend still holds in memory.
   Result<void> flush();
 

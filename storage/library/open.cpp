@@ -148,6 +148,11 @@ constexpr const char* kSchema1AsSchema2 =
     "CREATE TEMP VIEW chat AS SELECT *, last_seq AS n_live, model_fingerprint AS model_1 FROM "
     "main.chat;";
 
+// Of schema 2: it has no kept documents.
+constexpr const char* kSchema2AsSchema3 =
+    "CREATE TEMP VIEW document AS SELECT 0 AS id, '' AS hash, '' AS title, '' AS text, 0 AS "
+    "created_ms, 0 AS used_ms WHERE 0;";
+
 // Whether a library that could not be written can be later, without another start.
 bool may_pass(const Error& why) {
   return why.kind != ErrorKind::corrupt && why.code != "SCHEMA_NEWER";
@@ -277,6 +282,7 @@ Result<void> Library::State::connect_for_reading() {
   if (version.value() > newest_version(library_migrations()))
     report.read_only = newer_schema(version.value());
   if (version.value() == 1) SATCHEL_TRY(connection->exec(kSchema1AsSchema2));
+  if (version.value() < 3) SATCHEL_TRY(connection->exec(kSchema2AsSchema3));
   SATCHEL_TRY_ASSIGN(library_id, id_of(*connection));
   return {};
 }

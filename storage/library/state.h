@@ -90,6 +90,7 @@ Result<void> cut_to(Connection& connection, const Cut& cut);
 Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 
 Error chat_not_found(ChatId id);
+Error document_not_found();
 // Of the setting that has the days of use when a chat was removed.
 std::string removed_key(ChatId id);
 // Marks a chat as most recently used, counts one more message, and returns its sequence number.

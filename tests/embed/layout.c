@@ -122,7 +122,8 @@ AT(satchel_prefill_report, n_evicted, 24);
 AT(satchel_prefill_report, ms, 32);
 AT(satchel_prefill_report, n_recomputed, 40);
 AT(satchel_prefill_report, reason, 48);
-ENDS(satchel_prefill_report, 56);
+AT(satchel_prefill_report, n_shelf, 56);
+ENDS(satchel_prefill_report, 64);
 
 AT(satchel_sampling, struct_size, 0);
 AT(satchel_sampling, top_k, 4);

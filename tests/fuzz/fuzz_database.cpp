@@ -206,7 +206,7 @@ std::vector<Input> seeds() {
     all.push_back(input_of(static_cast<std::uint8_t>(how), "", "\x03"));
   for (const char* said :
        {"UPDATE message SET parent = id + 1 WHERE id < 3", "UPDATE message SET parent = id;",
-        "CREATE VIEW v AS SELECT * FROM chat; DROP INDEX chat_name; PRAGMA user_version = 3"})
+        "CREATE VIEW v AS SELECT * FROM chat; DROP INDEX chat_name; PRAGMA user_version = 9"})
     all.push_back(input_of(0, said, ""));
   return all;
 }
@@ -301,7 +301,7 @@ void use_chat(Library& library, ChatId id) {
 
 void use_caches(KvStore& kv, const std::vector<std::byte>& record) {
   std::vector<std::byte> into;
-  if (const auto caches = kv.caches(); caches.ok())
+  if (const auto caches = kv.list(); caches.ok())
     for (const SavedCache& cache : *caches) {
       (void)kv.newest_manifest(cache.key);
       (void)kv.record_into(cache.key, 1, into);

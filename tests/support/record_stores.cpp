@@ -37,7 +37,13 @@ Result<void> MemoryRecordStore::commit(const CacheKey& key, const SavedCommit& s
   for (const RecordId id : saved.live)
     if (!rows.records.contains(id))
       return Error{ErrorKind::not_found, "BLOCK_NOT_FOUND", "no record " + std::to_string(id)};
-  rows.manifest = SavedManifest{saved.generation, {saved.manifest.begin(), saved.manifest.end()}};
+  rows.manifest = SavedManifest{
+      saved.generation, {saved.manifest.begin(), saved.manifest.end()}, std::string(saved.note)};
+  rows.listed = {.key = key,
+                 .model = std::string(saved.model),
+                 .recipe = std::string(saved.recipe),
+                 .n_tokens = saved.n_tokens,
+                 .note = std::string(saved.note)};
   std::erase_if(rows.records, [&](const auto& row) {
     return std::ranges::find(saved.live, row.first) == saved.live.end();
   });
@@ -47,6 +53,13 @@ Result<void> MemoryRecordStore::commit(const CacheKey& key, const SavedCommit& s
 Result<void> MemoryRecordStore::drop(const CacheKey& key) {
   caches.erase(key);
   return {};
+}
+
+Result<std::vector<kvcache::SavedCache>> MemoryRecordStore::list() {
+  std::vector<kvcache::SavedCache> all;
+  for (const auto& [key, rows] : caches)
+    if (rows.manifest) all.push_back(rows.listed);
+  return all;
 }
 
 Result<void> FailingRecordStore::count() {
@@ -76,6 +89,10 @@ Result<void> FailingRecordStore::commit(const CacheKey& key, const SavedCommit& 
 Result<void> FailingRecordStore::drop(const CacheKey& key) {
   SATCHEL_TRY(count());
   return inner_.drop(key);
+}
+Result<std::vector<kvcache::SavedCache>> FailingRecordStore::list() {
+  SATCHEL_TRY(count());
+  return inner_.list();
 }
 
 }  // namespace satchel::test

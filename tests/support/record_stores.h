@@ -17,6 +17,7 @@ class MemoryRecordStore final : public kvcache::RecordStore {
   struct Rows {
     std::optional<kvcache::SavedManifest> manifest = {};
     std::map<kvcache::RecordId, std::vector<std::byte>> records = {};
+    kvcache::SavedCache listed = {};
   };
 
   Result<std::optional<kvcache::SavedManifest>> newest_manifest(
@@ -28,6 +29,7 @@ class MemoryRecordStore final : public kvcache::RecordStore {
   // As the contract says, checked: generation rises, records are there, others go.
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   Result<void> drop(const kvcache::CacheKey& key) override;
+  Result<std::vector<kvcache::SavedCache>> list() override;
   const kvcache::StreamCoder* coder() const override { return stream_coder; }
 
   const kvcache::StreamCoder* stream_coder = nullptr;  // not owned
@@ -50,6 +52,7 @@ class FailingRecordStore final : public kvcache::RecordStore {
                           std::span<const std::byte> bytes) override;
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   Result<void> drop(const kvcache::CacheKey& key) override;
+  Result<std::vector<kvcache::SavedCache>> list() override;
   const kvcache::StreamCoder* coder() const override { return inner_.coder(); }
 
   std::size_t n_calls() const { return n_calls_; }

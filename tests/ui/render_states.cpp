@@ -16,6 +16,7 @@
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
+#include "ui/widgets/empty_state.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/popup.h"
 #include "ui/widgets/theme.h"
@@ -51,7 +52,6 @@ void showEmpty(Scene& scene) {
   addChats(scene);
   scene.openModel();
 }
-
 // A base model: it has no chat template.
 void showBase(Scene& scene) {
   scene.engine.script.model.title = "gemma-3-270m-q4_k_m";
@@ -347,6 +347,11 @@ void showDeletedChats(Scene& scene) {
   scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
 }
 
+void showShelf(Scene& scene) {
+  showEmpty(scene);
+  scene.window->emptyState()->shelfButton()->click();
+}
+
 // Full, at the end of the context.
 void showContextEnd(Scene& scene) {
   openSample(scene, u"full"_s);
@@ -552,6 +557,7 @@ const State kStates[] = {
     {"42-deleted-chats", showDeletedChats, 1100, 640},
     {"43-versions", showVersions, 1280, 820},
     {"45-search", showSearch, 1280, 820},
+    {"46-shelf", showShelf, 1100, 700},
     {"44-versions-narrow", showVersions, 760, 640, false, false},
 };
 

@@ -9,6 +9,7 @@ using namespace Qt::StringLiterals;
 Scene::Scene() : state(&engine, &clock) {
   engine.script.model = sampleModel();
   engine.script.previews = samplePreviews();
+  engine.script.shelf = sampleShelf();
   WindowOptions options;
   options.sampleTitle = u"sample-notes.txt"_s;
   options.sampleText = sampleDocument();
@@ -197,6 +198,19 @@ runtime::OlderParts sampleParts(int n) {
     parts.parts.push_back({.beginning = beginnings[std::size_t(i) % std::size(beginnings)],
                            .n_tokens = 1812 - std::size_t(i) * 53});
   return parts;
+}
+
+runtime::ShelfListed sampleShelf() {
+  const auto document = [](std::string title, std::uint64_t n_tokens) {
+    kvcache::SavedCache cache{.key = {}, .n_tokens = n_tokens};
+    cache.note = "notes-mini\nsatchel, keeps 50 %\n";
+    return runtime::ShelvedDocument{.hash = "0a", .title = std::move(title), .caches = {cache}};
+  };
+  runtime::ShelfListed shelf{
+      .documents = {document("handbook.md", 12'400), document("minutes.txt", 3'120)}};
+  shelf.documents[1].hash = "0b";
+  shelf.documents[1].is_kept = true;
+  return shelf;
 }
 
 runtime::ChatMemory sampleBeyond(const QString& preset, qint64 tokens, std::int64_t wallMs) {

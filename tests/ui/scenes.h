@@ -45,6 +45,8 @@ runtime::MemoryChange sampleReread(qint64 tokens);
 runtime::LedgerChanged sampleLedger(std::int64_t wallMs);
 // The first ones of a long chat.
 runtime::OlderParts sampleParts(int n);
+// handbook.md with the chat that read it, minutes.txt kept.
+runtime::ShelfListed sampleShelf();
 // Of which 6,012 are in reach.
 runtime::ChatMemory sampleBeyond(const QString& preset, qint64 tokens, std::int64_t wallMs);
 QList<Message> sampleConversation();

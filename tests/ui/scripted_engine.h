@@ -29,6 +29,7 @@ class ScriptedEngine final : public EngineClient {
     std::size_t n_document_parts = 1;  // in which a document is read; each is told after a step
     std::string notes;                 // what all parts say to askAll(); empty: nothing
     runtime::OlderParts parts;
+    runtime::ShelfListed shelf;
     runtime::MessageId replacedBehind;   // where sendInstead() and answerAgain() cut the chat
     qint64 nextId = 0;                   // of what they add, rising
     runtime::MessagesReplaced switched;  // told by switchTo()
@@ -67,6 +68,10 @@ class ScriptedEngine final : public EngineClient {
   void switchTo(qint64 version) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
+  void listShelf() override { tell(script.shelf); }
+  void keepDocument(const QString& id) override { m_shelfAsked = QStringLiteral("keep ") + id; }
+  void removeDocument(const QString& id) override { m_shelfAsked = QStringLiteral("remove ") + id; }
+  void attachShelved(const QString& id) override { attachDocument(id, {}); }
   void setThinking(bool thinks) override { m_thinks = thinks; }
   void goOn() override;
   void listParts() override { tell(script.parts); }
@@ -100,6 +105,8 @@ class ScriptedEngine final : public EngineClient {
   const QStringList& searched() const { return m_searched; }
   // What was asked for last: "instead 3: text", "again 4", "switch 5".
   const QString& replaceAsked() const { return m_replaceAsked; }
+  // "keep ID", "remove ID"
+  const QString& shelfAsked() const { return m_shelfAsked; }
   // What was asked of all parts last.
   const QString& askedAll() const { return m_askedAll; }
 
@@ -130,7 +137,7 @@ class ScriptedEngine final : public EngineClient {
   std::map<ChatKey, SavedChat> m_deleted;
   SavedChat m_open;
   QString m_answer, m_thought;
-  QString m_askedAll, m_replaceAsked;
+  QString m_askedAll, m_replaceAsked, m_shelfAsked;
   QStringList m_searched;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;

@@ -19,8 +19,10 @@
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/conversation/document_style.h"
 #include "ui/widgets/deleted_chats_popup.h"
+#include "ui/widgets/empty_state.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/memory/preset_table.h"
+#include "ui/widgets/shelf_popup.h"
 
 namespace satchel::ui {
 namespace {
@@ -237,6 +239,39 @@ TEST_F(WindowTest, a_deleted_chat_comes_back_by_one_click_and_goes_for_good_by_t
   EXPECT_TRUE(listed.at(0).at(0).value<QList<ChatEntry>>().isEmpty());
   EXPECT_EQ(scene.state.chats()->data(scene.state.chats()->index(0), Qt::DisplayRole).toString(),
             u"second"_s);
+}
+
+TEST_F(WindowTest, a_chat_begins_with_a_document_of_the_shelf) {
+  scene.engine.script.document.n_tokens = 0;
+  scene.engine.script.document.n_shelf = 12'400;
+  QPushButton* button = scene.window->emptyState()->shelfButton();
+  button->click();
+  auto* popup = scene.window->findChild<ShelfPopup*>();
+  ASSERT_NE(popup, nullptr);
+  ASSERT_EQ(popup->list()->count(), 2);
+  EXPECT_EQ(popup->list()->item(0)->text(), u"handbook.md · 12,400 tokens"_s);
+  EXPECT_EQ(popup->list()->item(1)->text(), u"minutes.txt · 3,120 tokens · kept"_s);
+  popup->list()->setCurrentRow(1);
+  EXPECT_FALSE(popup->keepButton()->isEnabled());
+  popup->list()->setCurrentRow(0);
+  popup->keepButton()->click();
+  EXPECT_EQ(scene.engine.shelfAsked(), u"keep 0a"_s);
+  Scene::settle();
+  scene.engine.tell(scene.engine.script.shelf);  // it has changed
+  EXPECT_EQ(scene.window->findChild<ShelfPopup*>(), nullptr) << "nobody asked to see it again";
+
+  button->click();
+  scene.window->findChild<ShelfPopup*>()->beginButton()->click();
+  scene.engine.playAll();
+  EXPECT_EQ(scene.window->banner()->text(), u"12,400 tokens taken from the shelf, nothing read."_s);
+}
+
+TEST_F(WindowTest, an_empty_shelf_says_what_comes_there) {
+  scene.engine.script.shelf = {};
+  scene.window->emptyState()->shelfButton()->click();
+  auto* popup = scene.window->findChild<ShelfPopup*>();
+  ASSERT_NE(popup, nullptr);
+  EXPECT_FALSE(popup->beginButton()->isVisible());
 }
 
 TEST_F(WindowTest, both_sides_fold_by_key) {

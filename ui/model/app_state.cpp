@@ -232,6 +232,26 @@ void AppState::attachFile(const QString& path) {
   attachDocument(document->title, document->text);
 }
 
+void AppState::listShelf() {
+  m_engine->listShelf();
+}
+
+void AppState::attachShelved(const QString& id, const QString& title) {
+  if (m_phase != Phase::Ready) return;
+  dismissResume();
+  m_sentDocument = {title, {}};
+  setPhase(Phase::Reading);
+  m_engine->attachShelved(id);
+}
+
+void AppState::keepDocument(const QString& id) {
+  m_engine->keepDocument(id);
+}
+
+void AppState::removeDocument(const QString& id) {
+  m_engine->removeDocument(id);
+}
+
 void AppState::stop() {
   m_waiting.clear();
   ++m_import;

@@ -96,6 +96,11 @@ class AppState : public QObject {
     return DocumentFile::isSupported(path) || m_documentReader.takes(path);
   }
   QStringList documentEndings() const;  // lower case
+  // Documents that chats have read: shelfListed(). One of them is attached, if that can be now.
+  void listShelf();
+  void attachShelved(const QString& id, const QString& title);
+  void keepDocument(const QString& id);
+  void removeDocument(const QString& id);
   void stop();
   // The answers to come are thought about, where the model has the switch. It begins on.
   void setThinking(bool thinks);
@@ -135,6 +140,7 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void shelfListed(const satchel::runtime::ShelfListed& shelf);
   void listingFailed();  // of chats, deleted ones or not
   void foundChanged();
   void messageWanted(int row);

@@ -8,6 +8,7 @@
 #include "ui/model/format.h"
 #include "ui/model/memory_change_text.h"
 #include "ui/model/parts_text.h"
+#include "ui/model/shelf_text.h"
 
 namespace satchel::ui {
 namespace {
@@ -66,6 +67,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
           },
           [this](const runtime::ChatsListed& listed) { onChatsListed(listed); },
           [this](const runtime::PassagesFound& found) { onFound(found); },
+          [this](const runtime::ShelfListed& listed) { Q_EMIT shelfListed(listed); },
           [this](const runtime::ChatOpened& opened) { onChatOpened(opened); },
           [this](const runtime::ChatShown& shown) { onChatShown(shown); },
           [this](const runtime::ChatEntered& entered) {
@@ -224,8 +226,7 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
   endDocument();
-  QString read = tr("Read %1 tokens in %2.")
-                     .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000));
+  QString read = readText(report);
   if (!report.reread.empty()) read += u' ' + textOf(kvcache::describe(report.reread));
   const QString unread = unreadNotice(m_memory.documents());
   Q_EMIT noticeShown(withReclaimed(unread.isEmpty() ? read : read + u' ' + unread));

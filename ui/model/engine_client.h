@@ -54,6 +54,12 @@ class EngineClient : public QObject {
   virtual void askAll(const QString& question) = 0;
   // Commits the document with its answer "Noted." and reads it.
   virtual void attachDocument(const QString& title, const QString& text) = 0;
+  // Tells the shelf (runtime::ShelfListed); the other two change it first.
+  virtual void listShelf() = 0;
+  virtual void keepDocument(const QString& id) = 0;
+  virtual void removeDocument(const QString& id) = 0;
+  // As attachDocument(), with a document of the shelf.
+  virtual void attachShelved(const QString& id) = 0;
   // Whether the answers to come are thought about, where the model has the switch. Ends no idle
   // work.
   virtual void setThinking(bool thinks) = 0;

@@ -222,6 +222,29 @@ void InProcessEngine::attachDocument(const QString& title, const QString& text) 
           });
 }
 
+void InProcessEngine::listShelf() {
+  request(ChatTask::shelf, [this](const Call& call) { (void)m_service->shelf(call); });
+}
+
+void InProcessEngine::keepDocument(const QString& id) {
+  request(ChatTask::shelf, [this, id = id.toStdString()](const Call& call) {
+    (void)m_service->keep_document(id, call);
+  });
+}
+
+void InProcessEngine::removeDocument(const QString& id) {
+  request(ChatTask::shelf, [this, id = id.toStdString()](const Call& call) {
+    (void)m_service->remove_document(id, call);
+  });
+}
+
+void InProcessEngine::attachShelved(const QString& id) {
+  request(ChatTask::attach_document, [this, id = id.toStdString()](const Call& call) {
+    applyThinking();
+    (void)m_service->attach_shelved(m_open, id, call);
+  });
+}
+
 void InProcessEngine::setThinking(bool thinks) {
   post([this, thinks] { m_thinks = thinks; });
 }

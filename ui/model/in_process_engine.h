@@ -41,6 +41,10 @@ class InProcessEngine final : public EngineClient {
   void switchTo(qint64 version) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
+  void listShelf() override;
+  void keepDocument(const QString& id) override;
+  void removeDocument(const QString& id) override;
+  void attachShelved(const QString& id) override;
   void setThinking(bool thinks) override;
   void goOn() override;
   void listParts() override;

@@ -17,6 +17,7 @@ EmptyState::EmptyState(QWidget* parent)
       m_note(new QLabel(this)),
       m_sample(new QPushButton(tr("Try it with sample notes"), this)),
       m_attach(new QPushButton(tr("Attach a document…"), this)),
+      m_shelf(new QPushButton(tr("From the shelf…"), this)),
       m_model(new QPushButton(tr("Open a model…"), this)) {
   auto* logo = new QLabel(this);
   logo->setPixmap(logoPixmap(72, devicePixelRatioF()));
@@ -30,11 +31,12 @@ EmptyState::EmptyState(QWidget* parent)
     text->setFixedWidth(460);
   }
   m_sample->setObjectName(QStringLiteral("primary"));
+  m_shelf->setToolTip(tr("Begin with a document that another chat has read"));
 
   auto* buttons = new QHBoxLayout;
   buttons->setSpacing(kGap);
   buttons->addStretch();
-  for (QPushButton* button : {m_sample, m_attach, m_model}) {
+  for (QPushButton* button : {m_sample, m_attach, m_shelf, m_model}) {
     button->setCursor(Qt::PointingHandCursor);
     buttons->addWidget(button);
   }
@@ -56,6 +58,7 @@ EmptyState::EmptyState(QWidget* parent)
   column->addStretch(4);
   connect(m_sample, &QPushButton::clicked, this, &EmptyState::sampleAsked);
   connect(m_attach, &QPushButton::clicked, this, &EmptyState::attachAsked);
+  connect(m_shelf, &QPushButton::clicked, this, &EmptyState::shelfAsked);
   connect(m_model, &QPushButton::clicked, this, &EmptyState::modelAsked);
   setModel({}, false, false);
   setNote({});
@@ -78,6 +81,7 @@ void EmptyState::setModel(const QString& model, bool isLoading, bool hasSample) 
                   : tr("Choose one above, drop a .gguf file here, or open one from your disk."));
   m_sample->setVisible(open && hasSample);
   m_attach->setVisible(open);
+  m_shelf->setVisible(open);
   m_model->setVisible(!open && !isLoading);
 }
 

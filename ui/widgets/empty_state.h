@@ -14,6 +14,8 @@ class EmptyState : public QWidget {
  public:
   explicit EmptyState(QWidget* parent = nullptr);
 
+  QPushButton* shelfButton() { return m_shelf; }
+
   // model: its title; empty: none is open. hasSample: the sample notes were found.
   void setModel(const QString& model, bool isLoading, bool hasSample);
   // Of the open model; empty: nothing.
@@ -22,6 +24,7 @@ class EmptyState : public QWidget {
  Q_SIGNALS:
   void sampleAsked();
   void attachAsked();
+  void shelfAsked();
   void modelAsked();
 
  private:
@@ -30,6 +33,7 @@ class EmptyState : public QWidget {
   QLabel* m_note;
   QPushButton* m_sample;
   QPushButton* m_attach;
+  QPushButton* m_shelf;
   QPushButton* m_model;
 };
 

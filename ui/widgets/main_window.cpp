@@ -153,6 +153,7 @@ void MainWindow::connectState() {
           &MainWindow::refreshChat);
   connectBeyond();
   connectVersions();
+  connectShelf();
 }
 
 void MainWindow::addShortcuts() {

@@ -52,6 +52,7 @@ class MainWindow : public QMainWindow {
   Banner* editingChip() { return m_editing; }
   QuestionCard* question() { return m_question; }
   ProgressStrip* progress() { return m_progress; }
+  EmptyState* emptyState() { return m_empty; }
 
  Q_SIGNALS:
   void appearanceChosen(satchel::ui::Appearance appearance);
@@ -75,6 +76,8 @@ class MainWindow : public QMainWindow {
   void chooseModelFile();
   void chooseDocument();
   void attachSample();
+  void connectShelf();
+  void showShelf(const runtime::ShelfListed& shelf);
   void showLedger();
   void refreshPhase();
   void refreshChat();
@@ -110,6 +113,7 @@ class MainWindow : public QMainWindow {
   Banner* m_editing = nullptr;
   QAction* m_showParts = nullptr;
   QAction* m_askAllParts = nullptr;
+  bool m_isShelfAsked = false;
   // The answer whose parts were asked for, and where they are shown; -1: none.
   int m_partsRow = -1;
   QPoint m_partsPlace;

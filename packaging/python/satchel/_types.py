@@ -99,6 +99,7 @@ class PrefillReport:
     ms: float
     n_recomputed: int  # tokens prefilled again, since the last report
     reason: str
+    n_shelf: int  # taken from a chat that began with the same document, not prefilled
 
 
 @dataclasses.dataclass(frozen=True)

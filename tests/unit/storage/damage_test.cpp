@@ -76,7 +76,7 @@ void use_cache(const TempFolder& folder) {
   ASSERT_NE(store.kv(), nullptr) << store.cache_notice();
   (void)store.kv()->newest_manifest(key_of({1}));
   for (const kvcache::RecordId id : {0u, 1u}) (void)store.kv()->record(key_of({1}), id);
-  (void)store.kv()->caches();
+  (void)store.kv()->list();
   // At the latest after the damage was met once, saving works.
   const ChatId other = must(store.library().create_chat(named("other")));
   const std::vector<kvcache::RecordId> live = {5};

@@ -27,12 +27,12 @@ std::unique_ptr<Store> open_store(const TempFolder& folder, StoreOptions options
 
 std::uint64_t record_bytes(KvStore& kv) {
   std::uint64_t bytes = 0;
-  for (const SavedCache& cache : must(kv.caches())) bytes += cache.record_bytes;
+  for (const SavedCache& cache : must(kv.list())) bytes += cache.record_bytes;
   return bytes;
 }
 
 std::uint64_t record_bytes(KvStore& kv, const kvcache::CacheKey& key) {
-  for (const SavedCache& cache : must(kv.caches()))
+  for (const SavedCache& cache : must(kv.list()))
     if (cache.key.name == key.name) return cache.record_bytes;
   return 0;
 }

@@ -45,7 +45,7 @@ void commit(KvStore& kv, const CacheKey& key, std::uint64_t generation,
 
 std::vector<CacheKey> keys(KvStore& kv) {
   std::vector<CacheKey> found;
-  for (const SavedCache& cache : must(kv.caches())) found.push_back(cache.key);
+  for (const SavedCache& cache : must(kv.list())) found.push_back(cache.key);
   return found;
 }
 
@@ -162,7 +162,7 @@ TEST(KvStore, lists_caches_with_what_they_hold) {
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
   put(*kv, kThird, 0, 17);
-  const auto found = must(kv->caches());
+  const auto found = must(kv->list());
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].key, kChat);
   EXPECT_EQ(found[0].model, "model");

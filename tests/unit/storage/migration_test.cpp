@@ -237,8 +237,63 @@ TEST(Schema, caches_from_before_they_had_keys_are_thrown_away) {
   const auto store = open_store(folder);
   ASSERT_NE(store->kv(), nullptr);
   EXPECT_NE(store->cache_notice().find("Another version"), std::string::npos);
-  EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
+  EXPECT_THAT(must(store->kv()->list()), testing::IsEmpty());
   must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
+}
+
+// Caches of schema 2 go on; what they have can be shared from then on.
+TEST(Schema, caches_of_schema_2_are_migrated_and_keep_their_records) {
+  const TempFolder folder;
+  const fs::path path = folder / "cache/kvcache.db";
+  const auto library_id = std::string(open_store(folder)->library().library_id());
+  const ChatId chat = must(open_store(folder)->library().create_chat(named("a")));
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path.string() + suffix);
+  {
+    Connection old = must(Connection::open({path, Access::read_write, Content::cache, {}}));
+    must(migrate(old, kv_migrations().first(2)));
+    must(old.exec(("INSERT INTO meta(key, value) VALUES('library_id', '" + library_id +
+                   "'); INSERT INTO cache VALUES(1, '" + key_of(chat).name + "', " +
+                   std::to_string(chat.value) +
+                   ", 1, 5, x'0102', 'model', 'recipe', 9);"
+                   "INSERT INTO block_bytes VALUES(1, x'0a0b');"
+                   "INSERT INTO block VALUES(1, 3, 1, 2, 1);")
+                      .c_str()));
+  }
+  const auto store = open_store(folder);
+  ASSERT_NE(store->kv(), nullptr);
+  EXPECT_EQ(store->cache_notice(), "");
+  const auto manifest = must(store->kv()->newest_manifest(key_of(chat)));
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(manifest->generation, 5u);
+  EXPECT_EQ(manifest->note, "");
+  const std::vector<std::byte> record{std::byte{10}, std::byte{11}};
+  EXPECT_EQ(must(store->kv()->record(key_of(chat), 3)), record);
+  must(store->kv()->share_record(key_of(chat), 3, key_of({77})));
+  must(store->kv()->drop(key_of(chat)));
+  EXPECT_EQ(must(store->kv()->record(key_of({77}), 3)), record);
+}
+
+// One of schema 2, as releases before the shelf wrote it.
+TEST(Schema, a_library_of_schema_2_gets_a_shelf_and_is_read_without_one) {
+  const TempFolder folder;
+  const fs::path path = folder / "data/library.db";
+  open_store(folder);
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path.string() + suffix);
+  fs::remove_all(folder / "cache");
+  {
+    Connection old = open_file(path);
+    must(old.use_wal());
+    must(migrate(old, library_migrations().first(2)));
+  }
+  {
+    const auto store = open_store(folder, {.mode = OpenMode::read_only});
+    EXPECT_THAT(must(store->shelf()), testing::IsEmpty());
+    EXPECT_FALSE(store->keep_document("a.txt", "words").ok());
+  }
+  const auto store = open_store(folder);
+  must(store->keep_document("a.txt", "words"));
+  EXPECT_EQ(must(store->shelf()).size(), 1u);
+  EXPECT_NE(store->library().report().backup, fs::path());
 }
 
 // Its name does not make a database ours: chats go on without saved caches, and it stays.
@@ -266,7 +321,7 @@ TEST(Schema, a_cache_of_another_version_is_thrown_away) {
   const auto store = open_store(folder);
   ASSERT_NE(store->kv(), nullptr);
   EXPECT_NE(store->cache_notice(), "");
-  EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
+  EXPECT_THAT(must(store->kv()->list()), testing::IsEmpty());
 }
 
 }  // namespace

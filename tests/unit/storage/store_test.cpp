@@ -263,7 +263,7 @@ TEST(Store, deleting_now_leaves_no_word_and_no_record_on_the_disk) {
     must(store->library().finish(answer, runtime::MessageState::complete, canary, {}));
     must(store->kv()->put_record(key_of(chat), 0, std::as_bytes(std::span(canary))));
     must(store->delete_now(chat));
-    EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
+    EXPECT_THAT(must(store->kv()->list()), testing::IsEmpty());
     EXPECT_EQ(code_of(store->delete_now(chat)), "CHAT_NOT_FOUND");
     for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
       if (entry.path().extension() == ".db-shm" || !entry.is_regular_file()) continue;
@@ -284,7 +284,7 @@ TEST(Store, caches_of_chats_that_are_gone_are_swept_at_opening) {
   }
   const auto store = open_store(folder);
   std::vector<kvcache::CacheKey> left;
-  for (const SavedCache& cache : must(store->kv()->caches())) left.push_back(cache.key);
+  for (const SavedCache& cache : must(store->kv()->list())) left.push_back(cache.key);
   EXPECT_THAT(left, ElementsAre(key_of({1}), kvcache::CacheKey::named("document")));
 }
 

@@ -68,7 +68,7 @@ TEST(ZstdCoder, a_tight_record_lies_in_the_file_as_small_as_the_list_of_caches_s
   EXPECT_LT(tight.size(), plain.size() * 9 / 10);
   must(kv.put_record(key, 1, tight));
   EXPECT_EQ(record_bytes(kv, key), tight.size());
-  EXPECT_EQ(must(kv.caches()).front().record_bytes, tight.size());
+  EXPECT_EQ(must(kv.list()).front().record_bytes, tight.size());
 
   const Bytes read = must(kv.record(key, 1));
   kvcache::RecordCapacity capacity;

@@ -375,6 +375,7 @@ typedef struct satchel_prefill_report {
   double ms;
   uint64_t n_recomputed; /* tokens prefilled again, since the last report */
   const char *reason;    /* satchel_reason_text; NULL: none were */
+  uint64_t n_shelf;      /* taken from a chat that began with the same document, not prefilled */
 } satchel_prefill_report;
 
 /* Messages of a conversation had elsewhere, the user's first: all are added, or none. Nothing is

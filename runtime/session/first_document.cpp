@@ -1,0 +1,164 @@
+#include "runtime/session/first_document.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kvcache/snapshot/manifest.h"
+#include "runtime/contract/document_cache.h"
+#include "runtime/episodes/part_title.h"
+
+namespace satchel::runtime {
+namespace {
+
+using kvcache::RereadReason;
+using kvcache::SavedCache;
+
+struct FirstDocument {
+  std::string hash;
+  std::span<const TokenId> tokens;  // with what stands before it, and the answer that notes it
+
+  kvcache::CacheKey key(const ChatCache& cache) const;
+};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+kvcache::CacheKey FirstDocument::key(const ChatCache& cache) const {
+  const kvcache::SnapshotIdentity identity = cache.identity(tokens);
+  const std::string model(identity.model), recipe(identity.recipe);
+  const std::string read = kvcache::to_hex(
+      kvcache::hash_bytes(bytes_of(model + "\n" + recipe + "\n"), std::as_bytes(tokens)));
+  return document_key(hash, read, {cache.key().owner.value_or(0)});
+}
+
+std::optional<FirstDocument> first_document(const Transcript& transcript) {
+  const auto messages = transcript.messages();
+  const std::size_t at = !messages.empty() && messages.front().role == Role::system ? 1 : 0;
+  if (messages.size() < at + 2) return std::nullopt;
+  const SessionMessage &document = messages[at], &noted = messages[at + 1];
+  if (document.text_hash.empty() || noted.role != Role::assistant ||
+      noted.state != MessageState::complete || read_part_title(document.title))
+    return std::nullopt;
+  return FirstDocument{.hash = document.text_hash, .tokens = transcript.tokens().first(noted.end)};
+}
+
+bool is_pending(std::span<const kvcache::TextSegment> segments) {
+  return std::ranges::find(segments, kvcache::SegmentState::pending,
+                           &kvcache::TextSegment::state) != segments.end();
+}
+
+// "satchel, keeps 50 %"
+std::string name_of(const kvcache::Recipe& recipe) {
+  if (recipe.keep() >= 1) return recipe.name();
+  return recipe.name() + ", keeps " + std::to_string(std::lround(100 * recipe.keep())) + " %";
+}
+
+// The document alone is held, as every chat with this recipe would hold it.
+bool is_as_read(const ChatParts& parts, const FirstDocument& document) {
+  const auto entries = parts.meter.ledger().entries();
+  return parts.transcript.tokens().size() == document.tokens.size() &&
+         parts.cache.n_tokens() == document.tokens.size() && parts.transcript.marks().empty() &&
+         parts.cache->reach().is_all() && std::ranges::none_of(entries, [](const auto& entry) {
+           return entry.cause == LedgerCause::limit || entry.cause == LedgerCause::asked;
+         });
+}
+
+// Of the chat that offered it; nothing: none has.
+std::optional<kvcache::CacheKey> offered(const std::vector<SavedCache>& all,
+                                         const kvcache::CacheKey& key) {
+  const auto same = [&](const SavedCache& saved) { return saved.key.name == key.name; };
+  const auto found = std::ranges::find_if(all, same);
+  return found == all.end() ? std::nullopt : std::optional(found->key);
+}
+
+Result<void> offer(const ChatParts& parts, const FirstDocument& document) {
+  kvcache::RecordStore& store = parts.cache.store();
+  kvcache::CacheKey key = document.key(parts.cache);
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> all, store.list());
+  if (const auto before = offered(all, key)) {
+    key = *before;
+    SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(key));
+    if (saved) {
+      const Result<kvcache::Manifest> manifest = kvcache::decode_manifest(saved->bytes);
+      const bool is_better =
+          manifest.ok() && is_pending(manifest->segments) && !is_pending(parts.cache->segments());
+      if (manifest.ok() && !is_better) return {};
+    }
+    SATCHEL_TRY(store.drop(key));
+  }
+  const DocumentNote note{.model = parts.engine.model->config().name,
+                          .recipe = name_of(parts.cache.recipe()),
+                          .meter = parts.meter.text()};
+  SATCHEL_TRY(kvcache::copy_saved({store, parts.cache.key()}, {store, key}, note.text()));
+  return {};
+}
+
+// Why it is read although some chat has read it; none: no chat has.
+RereadReason reason_of(const std::vector<SavedCache>& all, const FirstDocument& document,
+                       const kvcache::SnapshotIdentity& identity) {
+  RereadReason reason = RereadReason::none;
+  for (const SavedCache& saved : all) {
+    if (document_of(saved.key) != document.hash || saved.model.empty()) continue;
+    if (saved.model == identity.model && saved.recipe == identity.recipe)
+      return RereadReason::other_beginning;
+    if (saved.model == identity.model)
+      reason = RereadReason::other_recipe;
+    else if (reason == RereadReason::none)
+      reason = RereadReason::other_model;
+  }
+  return reason;
+}
+
+// What the cache holds then, and why that is not all.
+Result<kvcache::RestoreReport> take(const ChatParts& parts, const FirstDocument& document) {
+  kvcache::RecordStore& store = parts.cache.store();
+  const kvcache::CacheKey& own = parts.cache.key();
+  kvcache::RestoreReport report{.reason = RereadReason::none};
+  SATCHEL_TRY_ASSIGN(const auto other_text, store.newest_manifest(own));
+  if (other_text) return report;
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> all, store.list());
+  const auto key = offered(all, document.key(parts.cache));
+  if (!key) {
+    report.reason = reason_of(all, document, parts.cache.identity(document.tokens));
+    return report;
+  }
+  SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(*key));
+  SATCHEL_TRY_ASSIGN(const bool is_copied, kvcache::copy_saved({store, *key}, {store, own}));
+  if (!is_copied) return report;
+  report = parts.cache.restore(parts.transcript.tokens());
+  if (report.n_tokens == 0) SATCHEL_TRY(store.drop(own));
+  if (saved && report.n_tokens == document.tokens.size())
+    (void)parts.meter.restore(DocumentNote::of(saved->note).meter);
+  return report;
+}
+
+}  // namespace
+
+std::size_t take_first_document(const ChatParts& parts) {
+  if (!parts.cache.has_store() || parts.cache.n_tokens() > 0) return 0;
+  const auto document = first_document(parts.transcript);
+  if (!document) return 0;
+  const Result<kvcache::RestoreReport> taken = take(parts, *document);
+  if (!taken.ok()) {
+    parts.engine.record(LogLevel::warning, "not taken from the shelf code=" + taken.error().code);
+    return parts.cache.n_tokens();
+  }
+  Rereads& rereads = parts.cache.rereads();
+  if (taken->reason != RereadReason::none && !rereads.waits())
+    rereads.lost({.begin = taken->n_tokens, .end = document->tokens.size()}, taken->reason);
+  return taken->n_tokens;
+}
+
+void offer_first_document(const ChatParts& parts) {
+  const auto document = first_document(parts.transcript);
+  if (!document || !is_as_read(parts, *document)) return;
+  const Result<void> done = offer(parts, *document);
+  if (!done.ok())
+    parts.engine.record(LogLevel::warning, "not put on the shelf code=" + done.error().code);
+}
+
+}  // namespace satchel::runtime
