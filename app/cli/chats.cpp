@@ -81,15 +81,15 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
                     {"used_ms", chat.used_ms}});
     text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
             with_thousands(chat.n_tokens) + " tokens  " + chat.shown_name();
+    if (chat.removed_ms) {
+      rows.back()["removed_ms"] = *chat.removed_ms;
+      text += "  (id " + std::to_string(chat.id.value) + ")";
+    }
     if (const auto its = saved.find(chat.id.value);
         its != saved.end() && its->second.n_tokens > 0) {
       rows.back()["cache_bytes"] = its->second.n_bytes;
       rows.back()["cache_tokens"] = its->second.n_tokens;
       text += cache_text(its->second);
-    }
-    if (chat.removed_ms) {
-      rows.back()["removed_ms"] = *chat.removed_ms;
-      text += "  (id " + std::to_string(chat.id.value) + ")";
     }
     text += "\n";
   }

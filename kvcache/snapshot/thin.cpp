@@ -91,9 +91,9 @@ Result<void> Thinner::thin(RecordEntry& entry) {
       entry.kind == RecordKind::pages || (entry.kind == RecordKind::tails && has_thin_pages_);
   const Result<std::vector<std::byte>> bytes =
       can_be && !entry.is_thin ? store_.record(key_, entry.id) : std::vector<std::byte>();
-  if (!bytes.ok() && bytes.error().kind != ErrorKind::not_found) return bytes.error();
+  SATCHEL_TRY(bytes);
   const std::vector<std::byte> thin =
-      bytes.ok() && !bytes->empty() ? thinned(entry, *bytes) : std::vector<std::byte>();
+      bytes->empty() ? std::vector<std::byte>() : thinned(entry, *bytes);
   if (!thin.empty()) {
     SATCHEL_TRY(store_.put_record(key_, manifest_.next_record, thin));
     entry = {.id = manifest_.next_record++,
@@ -148,7 +148,10 @@ Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key,
   if (!manifest.ok() || manifest->generation != saved->generation) return ThinReport();
   Result<StoredLayouts> layouts = StoredLayouts::read(manifest->shape, manifest->layouts);
   if (!layouts.ok() || !may_thin(*manifest, *layouts)) return ThinReport();
-  return Thinner(store, key, *manifest, std::move(layouts).value()).run(stop);
+  Result<ThinReport> thinned = Thinner(store, key, *manifest, std::move(layouts).value()).run(stop);
+  // A record is missing: whoever restores the rest is told.
+  if (!thinned.ok() && thinned.error().kind == ErrorKind::not_found) return ThinReport();
+  return thinned;
 }
 
 }  // namespace satchel::kvcache

@@ -134,6 +134,22 @@ TEST(Thin, without_a_coder_or_a_saved_cache_nothing_happens) {
   EXPECT_EQ(thin_saved(store, kChat)->n_records, 0u);
 }
 
+TEST(Thin, where_a_record_is_missing_all_stays_as_it_is) {
+  MemoryRecordStore store = coded_store();
+  Saved chat(store, small("ladder-4"));
+  read_chat(chat.driver);
+  ASSERT_TRUE(chat.save().ok());
+  const Bytes manifest = store.caches[kChat].manifest->bytes;
+  for (const RecordEntry& entry : manifest_of(store).records) {
+    MemoryRecordStore without = store;
+    without.caches[kChat].records.erase(entry.id);
+    const auto report = thin_saved(without, kChat);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->n_records, 0u);
+    EXPECT_EQ(without.caches[kChat].manifest->bytes, manifest);
+  }
+}
+
 // Whatever call fails, the old snapshot or the thinned one is there.
 TEST(Thin, a_store_that_fails_leaves_a_whole_snapshot) {
   for (std::size_t fail_at = 0;; ++fail_at) {
