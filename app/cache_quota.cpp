@@ -11,4 +11,13 @@ void add_cache_quota(CLI::App& command, std::uint64_t& bytes) {
       ->type_name("SIZE");
 }
 
+void add_thin_after(CLI::App& command, std::uint64_t& days) {
+  command
+      .add_option("--thin-after", days,
+                  "Store saved caches of chats unused for DAYS days at about half their size, a "
+                  "little less exact (KL about .01), and the oldest before the quota is full; "
+                  "default: 0, never")
+      ->type_name("DAYS");
+}
+
 }  // namespace satchel::app

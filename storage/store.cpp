@@ -1,7 +1,9 @@
 #include "storage/store.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +15,10 @@ namespace satchel::storage {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::int64_t kDayMs = 86'400'000;
+// The chats up to here were thinned, or have nothing to give: the time of their last message.
+constexpr std::string_view kThinnedUntil = "thinned_until_ms";
 
 // "2026-11-27", by Greenwich.
 std::string utc_date(std::int64_t wall_ms) {
@@ -318,11 +324,61 @@ Result<std::size_t> Store::purge_expired() {
   for (const ChatId chat : expired) SATCHEL_TRY(delete_now(chat));
   if (library.found_damage()) return expired.size();
   SATCHEL_TRY(state_->library->drop_expired_backups());
-  constexpr std::int64_t kMonthMs = kDeletedDaysKept * 86'400'000;
+  constexpr std::int64_t kMonthMs = kDeletedDaysKept * kDayMs;
   const std::int64_t before_ms = state_->options.clock->wall_ms() - kMonthMs;
   delete_put_aside(state_->options.cache_dir, before_ms);
   delete_older(state_->options.cache_dir, kSearchIndexBegins, before_ms);  // of libraries now gone
   return expired.size();
+}
+
+namespace {
+
+struct CacheToThin {
+  std::int64_t used_ms;  // of its chat
+  SavedCache cache;
+};
+
+// Those of chats with a last message after `since_ms`, the one used longest ago first.
+std::vector<CacheToThin> by_use(const std::vector<runtime::Chat>& chats,
+                                const std::vector<SavedCache>& caches, std::int64_t since_ms) {
+  std::map<std::int64_t, std::int64_t> used;  // by chat
+  for (const runtime::Chat& chat : chats)
+    if (chat.used_ms > since_ms) used[chat.id.value] = chat.used_ms;
+  std::vector<CacheToThin> out;
+  for (const SavedCache& cache : caches)
+    if (const auto found = used.find(cache.key.owner.value_or(0)); found != used.end())
+      out.push_back({found->second, cache});
+  std::ranges::stable_sort(out, {}, &CacheToThin::used_ms);
+  return out;
+}
+
+}  // namespace
+
+Result<std::size_t> Store::thin_unused(std::span<const ChatId> open, const std::stop_token& stop) {
+  const StoreOptions& options = state_->options;
+  if (options.thin_after_days == 0 || !state_->can_write() || kv() == nullptr)
+    return std::size_t{0};
+  SATCHEL_TRY_ASSIGN(const auto until, library().setting(kThinnedUntil));
+  SATCHEL_TRY_ASSIGN(const auto chats, library().chats());
+  SATCHEL_TRY_ASSIGN(const auto caches, state_->kv->caches());
+  std::int64_t n_taken = 0;
+  for (const SavedCache& cache : caches) n_taken += static_cast<std::int64_t>(cache.record_bytes);
+  std::int64_t since_ms = 0;
+  if (until) std::from_chars(until->data(), until->data() + until->size(), since_ms);
+  const double before_ms = static_cast<double>(options.clock->wall_ms()) -
+                           static_cast<double>(options.thin_after_days) * kDayMs;
+  const auto quota = static_cast<std::int64_t>(options.quota_bytes);
+  std::size_t n_thinned = 0;
+  for (const CacheToThin& next : by_use(chats, caches, since_ms)) {
+    const bool is_short = quota > 0 && n_taken > quota / 4 * 3;
+    if (static_cast<double>(next.used_ms) > before_ms && !is_short) break;
+    if (std::ranges::find(open, ChatId{next.cache.key.owner.value_or(0)}) != open.end()) continue;
+    SATCHEL_TRY_ASSIGN(const kvcache::ThinReport report, state_->kv->thin(next.cache.key, stop));
+    n_taken -= static_cast<std::int64_t>(report.bytes_before - report.bytes_after);
+    if (report.n_records > 0) ++n_thinned;
+    SATCHEL_TRY(library().set_setting(kThinnedUntil, std::to_string(next.used_ms)));
+  }
+  return n_thinned;
 }
 
 }  // namespace satchel::storage

@@ -30,6 +30,7 @@ struct StoreOptions {
   LogSink log = {};
   OpenMode mode = OpenMode::read_write;
   std::uint64_t quota_bytes = kQuotaBytes;  // of saved caches; 0: no limit
+  std::uint64_t thin_after_days = 0;        // thin_unused(); 0: never
   std::string vfs = {};                     // SQLite's default if empty
 };
 
@@ -66,6 +67,11 @@ class Store final : public runtime::ChatStore {
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;
+  // Of present chats whose last message is thin_after_days old; where three quarters of the quota
+  // are taken, also of the others that were used longest ago, until they are not. Each once since
+  // its last message.
+  Result<std::size_t> thin_unused(std::span<const ChatId> open,
+                                  const std::stop_token& stop) override;
 
  private:
   struct State;

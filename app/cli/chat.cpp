@@ -66,6 +66,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_cache_quota(*command, options->cache_quota);
+  add_thin_after(*command, options->thin_after_days);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
   add_sampling_options(*command, options->common);

@@ -93,6 +93,7 @@ Result<void> ChatLoop::open() {
       .name = options_.name,
       .keep = options_.prompt.empty() || !options_.name.empty(),
       .cache_quota = options_.cache_quota,
+      .thin_after_days = options_.thin_after_days,
       .system = options_.system,
       .thinking = options_.thinking,
       .sink = [this](runtime::ChatHandle, const runtime::ChatEvent& event) { see(event); }};

@@ -21,6 +21,7 @@ namespace satchel::app {
 struct ChatOptions {
   Options common;
   std::uint64_t cache_quota = storage::kQuotaBytes;
+  std::uint64_t thin_after_days = 0;
   std::string name, prompt;
   std::vector<std::string> documents;
   std::string shelf;  // a document there

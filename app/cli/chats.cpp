@@ -1,5 +1,6 @@
 // `satchel chats`: what is saved.
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -39,8 +40,34 @@ std::string heading(const runtime::StoredMessage& message) {
   return text + "]\n";
 }
 
+// What the saved caches of a chat take, and of how many tokens they are.
+struct OnDisk {
+  std::uint64_t n_bytes = 0, n_tokens = 0;
+};
+std::map<std::int64_t, OnDisk> on_disk(storage::Store& store) {
+  std::map<std::int64_t, OnDisk> all;
+  if (store.kv() == nullptr) return all;
+  const auto caches = store.kv()->caches();
+  if (!caches.ok()) return all;
+  for (const storage::SavedCache& cache : *caches) {
+    if (!cache.key.owner) continue;
+    OnDisk& chat = all[*cache.key.owner];
+    chat.n_bytes += cache.record_bytes;
+    chat.n_tokens = std::max(chat.n_tokens, cache.n_tokens);
+  }
+  return all;
+}
+
+std::string cache_text(const OnDisk& saved) {
+  const double mb_per_1000 =
+      static_cast<double>(saved.n_bytes) / 1e3 / static_cast<double>(saved.n_tokens);
+  return "  (cache " + format_bytes(saved.n_bytes) + ", " + format_fixed(mb_per_1000, 1) +
+         " MB per 1,000 tokens)";
+}
+
 Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto chats, store.library().chats(filter));
+  const std::map<std::int64_t, OnDisk> saved = on_disk(store);
   Json rows = Json::array();
   std::string text;
   for (const storage::Chat& chat : chats) {
@@ -57,6 +84,12 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
     if (chat.removed_ms) {
       rows.back()["removed_ms"] = *chat.removed_ms;
       text += "  (id " + std::to_string(chat.id.value) + ")";
+    }
+    if (const auto its = saved.find(chat.id.value);
+        its != saved.end() && its->second.n_tokens > 0) {
+      rows.back()["cache_bytes"] = its->second.n_bytes;
+      rows.back()["cache_tokens"] = its->second.n_tokens;
+      text += cache_text(its->second);
     }
     text += "\n";
   }

@@ -79,9 +79,11 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   model_path_ = std::filesystem::absolute(model).string();
   std::optional<runtime::Chat> saved;
   if (request.keep) {
-    SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open({.data_dir = paths.data_dir,
-                                                            .cache_dir = paths.cache_dir,
-                                                            .quota_bytes = request.cache_quota}));
+    SATCHEL_TRY_ASSIGN(opened_store_,
+                       storage::Store::open({.data_dir = paths.data_dir,
+                                             .cache_dir = paths.cache_dir,
+                                             .quota_bytes = request.cache_quota,
+                                             .thin_after_days = request.thin_after_days}));
     if (!request.name.empty()) {
       SATCHEL_TRY_ASSIGN(saved, opened_store_->library().find_chat(request.name));
     }

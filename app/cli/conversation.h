@@ -18,6 +18,7 @@ struct ConversationRequest {
   std::string name;  // of the chat; "" with keep: a new one named by date and time
   bool keep = true;  // false: nothing goes to disk
   std::uint64_t cache_quota = storage::kQuotaBytes;
+  std::uint64_t thin_after_days = 0;
   bool must_exist = false;            // CHAT_NOT_FOUND instead of a new chat
   std::optional<std::string> system;  // system prompt of a new chat
   runtime::Thinking thinking = runtime::Thinking::automatic;

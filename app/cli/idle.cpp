@@ -9,7 +9,7 @@
 namespace satchel::app {
 
 Result<runtime::IdleReport> pack_until_input(Conversation& conversation) {
-  if (!conversation.session().has_idle_work()) return runtime::IdleReport{};
+  if (!conversation.service().has_idle_work(conversation.chat())) return runtime::IdleReport{};
   constexpr int kPollMs = 50;
   const runtime::ChatCall call = conversation.call();
   std::stop_source stop;

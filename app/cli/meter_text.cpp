@@ -12,9 +12,9 @@ namespace {
 using runtime::LedgerEntry;
 
 // Of a cause: in JSON, and for people.
-constexpr std::string_view kCauses[] = {"read", "turn", "idle", "limit", "asked"};
-constexpr std::string_view kReasons[] = {"new text", "turn ended", "idle time", "memory limit",
-                                         "your request"};
+constexpr std::string_view kCauses[] = {"read", "turn", "idle", "limit", "asked", "rest"};
+constexpr std::string_view kReasons[] = {"new text",     "turn ended",   "idle time",
+                                         "memory limit", "your request", "thinned on disk"};
 static_assert(std::size(kCauses) == runtime::kLedgerCauses);
 static_assert(std::size(kReasons) == runtime::kLedgerCauses);
 

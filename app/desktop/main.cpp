@@ -33,6 +33,7 @@ struct Arguments {
   std::string model, store, backend = "auto";
   std::size_t threads = 0;
   std::uint64_t cacheQuota = storage::kQuotaBytes;
+  std::uint64_t thinAfterDays = 0;
   std::vector<std::string> files;
 };
 
@@ -47,6 +48,7 @@ int parse(int argc, char** argv, Arguments& arguments) {
   parser.add_option("--store", arguments.store,
                     "Folder for chats and saved caches; default: your data and cache folders");
   app::add_cache_quota(parser, arguments.cacheQuota);
+  app::add_thin_after(parser, arguments.thinAfterDays);
   parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");
   parser.add_option("--backend", arguments.backend,
                     "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference");
@@ -122,7 +124,8 @@ int main(int argc, char** argv) {
 
   auto store = storage::Store::open({.data_dir = paths.data_dir,
                                      .cache_dir = paths.cache_dir,
-                                     .quota_bytes = arguments.cacheQuota});
+                                     .quota_bytes = arguments.cacheQuota,
+                                     .thin_after_days = arguments.thinAfterDays});
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;

@@ -24,6 +24,7 @@ struct ServeOptions {
   std::vector<std::string> hosts, origins;
   bool shows_metrics = false;
   std::uint64_t cache_quota = storage::kQuotaBytes;
+  std::uint64_t thin_after_days = 0;
 };
 
 // What people see of events while nobody is asked.
@@ -88,7 +89,8 @@ Result<int> run(const ServeOptions& given, Console& console) {
   } else {
     SATCHEL_TRY_ASSIGN(store, storage::Store::open({.data_dir = paths.data_dir,
                                                     .cache_dir = paths.cache_dir,
-                                                    .quota_bytes = given.cache_quota}));
+                                                    .quota_bytes = given.cache_quota,
+                                                    .thin_after_days = given.thin_after_days}));
   }
   runtime::ChatService service(std::move(store), std::move(engine));
   const auto opened = service.open_model(std::filesystem::absolute(model).string(),
@@ -136,6 +138,7 @@ void add_serve(CLI::App& app, const Choose& choose) {
                    "Folder for chats and saved caches; without it nothing is written")
       ->type_name("DIR");
   add_cache_quota(*command, options->cache_quota);
+  add_thin_after(*command, options->thin_after_days);
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);

@@ -41,7 +41,8 @@ bool has_episodes(const Manifest& manifest) {
 }
 
 std::uint16_t version_of(const Manifest& manifest) {
-  if (!manifest.earlier.empty()) return kSnapshotVersion;
+  if (std::ranges::any_of(manifest.records, &RecordEntry::is_thin)) return kSnapshotVersion;
+  if (!manifest.earlier.empty()) return kSnapshotVersionNoThin;
   if (manifest.has_states) return kSnapshotVersionNoEarlier;
   return has_episodes(manifest) ? kSnapshotVersionNoStates : kSnapshotVersionNoEpisodes;
 }
@@ -307,7 +308,8 @@ std::vector<EarlierText::Record> ManifestReader::read_needed() {
 // Each ends in tokens of its own: else it would be part of this text, or this text of it.
 Result<void> ManifestReader::read_earlier() {
   const std::size_t n = reader_.number<std::uint32_t>();
-  SATCHEL_TRY(check(n > 0 && n <= kEarlierTextsMax, "earlier texts"));
+  const std::size_t n_least = version_ > kSnapshotVersionNoThin ? 0 : 1;
+  SATCHEL_TRY(check(n >= n_least && n <= kEarlierTextsMax, "earlier texts"));
   const auto is_given = [this](const EarlierText::Record& record) {
     return record.id < manifest_.next_record;
   };
@@ -338,10 +340,12 @@ Result<void> ManifestReader::read_records() {
     record.id = reader_.number<std::uint64_t>();
     const auto kind = reader_.number<std::uint16_t>();
     record.kind = static_cast<RecordKind>(kind);
-    const auto zero = reader_.number<std::uint16_t>();
+    const auto thin = reader_.number<std::uint16_t>();
+    record.is_thin = thin != 0;
     record.n_bytes = reader_.number<std::uint32_t>();
     record.checksum = reader_.array<sizeof(Hash128)>();
-    const bool fits = zero == 0 && record.id < manifest_.next_record &&
+    const bool fits = thin <= (version_ > kSnapshotVersionNoThin ? 1 : 0) &&
+                      record.id < manifest_.next_record &&
                       kind >= static_cast<std::uint16_t>(RecordKind::pages) &&
                       kind <= static_cast<std::uint16_t>(manifest_.has_states ? RecordKind::states
                                                                               : RecordKind::scores);
@@ -393,14 +397,14 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
     writer.number(std::uint64_t{state.position})
         .number(state.serial)
         .number(std::uint8_t{state.is_packed});
-  if (!manifest.earlier.empty()) write_count(writer, manifest.earlier);
+  if (version >= kSnapshotVersionNoThin) write_count(writer, manifest.earlier);
   for (const EarlierText& earlier : manifest.earlier)
     write_earlier(writer, earlier, manifest.tokens);
   write_count(writer, manifest.records);
   for (const RecordEntry& record : manifest.records)
     writer.number(record.id)
         .number(static_cast<std::uint16_t>(record.kind))
-        .number(std::uint16_t{0})
+        .number(std::uint16_t{record.is_thin})
         .number(record.n_bytes)
         .bytes(record.checksum);
   writer.extend(sizeof(Hash128));

@@ -19,10 +19,11 @@ namespace satchel::kvcache {
 
 // The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
 // where there are episodes, or not all text is in reach; 6 of models with recurrent layers, whose
-// states were all exact in 5; 7 where there are earlier texts.
-inline constexpr std::uint16_t kSnapshotVersion = 7, kSnapshotVersionOldest = 2;
+// states were all exact in 5; 7 where there are earlier texts; 8 where records are thinned.
+inline constexpr std::uint16_t kSnapshotVersion = 8, kSnapshotVersionOldest = 2;
 inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4,
-                               kSnapshotVersionExactStates = 5, kSnapshotVersionNoEarlier = 6;
+                               kSnapshotVersionExactStates = 5, kSnapshotVersionNoEarlier = 6,
+                               kSnapshotVersionNoThin = 7;
 
 enum class RecordKind : std::uint16_t {
   pages = 1,
@@ -38,6 +39,7 @@ struct RecordEntry {
   RecordKind kind = RecordKind::pages;
   std::uint32_t n_bytes = 0;
   Hash128 checksum = {};
+  bool is_thin = false;  // thin.h: stored coarser than the cache held it
 };
 
 // What a lane sees of a page: a PageRecord without its memory.
@@ -115,6 +117,32 @@ inline constexpr std::array kCodeVersions = {CodeVersion{.code = "", .version = 
 std::vector<std::byte> shape_bytes(const CacheShape& shape);
 std::vector<std::byte> layout_bytes(const CacheLayout& layout, std::uint16_t numerics,
                                     std::span<const CodeVersion> codes = kCodeVersions);
+
+// What shape_bytes() and layout_bytes() say, without a cache.
+class StoredLayouts {
+ public:
+  // Safe on any bytes: a layout's planes lie side by side in its page. Codes that only a codec's
+  // own loops know are left out of it.
+  static Result<StoredLayouts> read(std::span<const std::byte> shape,
+                                    std::span<const std::byte> layouts);
+
+  struct Page {
+    kernels::PageLayout layout;
+    std::uint32_t note_bytes = 0;
+  };
+  // Of a page that has n_bytes with the note behind it (0: whatever it has); null: there is none.
+  const Page* find(std::size_t lane, std::uint8_t tier, std::size_t n_tokens,
+                   std::size_t n_bytes) const;
+
+ private:
+  struct Place {
+    std::uint8_t tier;
+    std::size_t n_tokens_max;
+    Page page;
+  };
+  std::vector<std::size_t> head_dims_ = {};  // [lanes]
+  std::vector<Place> pages_ = {};
+};
 
 Error damaged(const std::string& what);  // corrupt, CACHE_PARTIAL
 

@@ -6,11 +6,12 @@
 #include <numeric>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/mixed_bit.h"
 
 namespace satchel::kvcache {
 namespace {
 
-enum class Owner : unsigned { page = 0, k = 1, v = 2 };
+enum class Owner : unsigned { page = 0, k = 1, v = 2, quads = 3 };
 // Tags of what is no plane of K or V.
 enum class Part : unsigned {
   rest = 0,
@@ -34,6 +35,20 @@ Stretch plane(Owner owner, kernels::PlaneKind kind, unsigned bits, std::size_t n
   return {.tag = tag_of(owner, static_cast<unsigned>(kind), bits),
           .numbers = bits == 16 ? Numbers::halves : Numbers::bytes,
           .n_bytes = static_cast<std::uint32_t>(n_bytes)};
+}
+
+// The parts of a mixed-bit plane by their place in the page.
+void cut_quads(const kernels::PageLayout& layout, const kernels::Plane& codes,
+               std::map<std::size_t, Stretch>& at) {
+  kernels::for_each_part(
+      layout.k, layout.head_dim, layout.capacity,
+      [&](std::size_t channel, unsigned below, unsigned bits, std::size_t offset) {
+        const auto part = static_cast<unsigned>(channel / kernels::kQuad) * 8 + below;
+        const std::size_t n_bytes = kernels::part_bytes(layout.capacity, bits);
+        at[codes.at + offset] = {.tag = tag_of(Owner::quads, 0, part),
+                                 .numbers = Numbers::bytes,
+                                 .n_bytes = static_cast<std::uint32_t>(n_bytes)};
+      });
 }
 
 std::size_t planes_of(Numbers numbers) {
@@ -100,14 +115,17 @@ bool is_whole(const Stretch& stretch) {
 
 }  // namespace
 
-Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes) {
+Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes, QuadCut quads) {
   std::map<std::size_t, Stretch> at;  // by place in the page
   at[layout.positions_at] = part(Part::positions, Numbers::rising, 4u * layout.capacity);
   if (layout.log_counts_at != 0)
     at[layout.log_counts_at] = part(Part::log_counts, Numbers::words, 4u * layout.capacity);
   for (const Owner owner : {Owner::k, Owner::v})
     for (const kernels::Plane& p : (owner == Owner::k ? layout.k : layout.v).all())
-      if (p.bytes > 0) at[p.at] = plane(owner, p.kind, p.bits, p.bytes);
+      if (p.bytes > 0 && p.kind == kernels::PlaneKind::mixed_bit_codes && quads == QuadCut::apart)
+        cut_quads(layout, p, at);
+      else if (p.bytes > 0)
+        at[p.at] = plane(owner, p.kind, p.bits, p.bytes);
   Cut cut;
   std::size_t end = 0;
   for (const auto& [place, stretch] : at) {

@@ -35,8 +35,12 @@ struct Stretch {
 };
 using Cut = std::vector<Stretch>;  // of an item, without holes
 
+// Whether mixed-bit codes share one stream, or those of each quad have streams of their own: worth
+// it where the quads' codes have been made alike (thin_page.h).
+enum class QuadCut { together, apart };
 // A page with the reader's note behind it.
-Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes);
+Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes,
+             QuadCut quads = QuadCut::together);
 // Sinks or a tail: k, then v if the lane holds it.
 Cut cut_exact(const TokenShape& token, std::size_t n_tokens);
 Cut cut_scores(std::size_t n_bytes);                       // fp32

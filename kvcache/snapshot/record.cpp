@@ -77,14 +77,15 @@ std::vector<std::byte> encode_record(RecordKind kind, RecordId id,
 }
 
 std::vector<std::byte> tighten_record(std::span<const std::byte> record, std::span<const Cut> cuts,
-                                      const StreamCoder& coder) {
+                                      const StreamCoder& coder, std::size_t stream_saves) {
   const std::size_t head_bytes = kRecordHeaderBytes + cuts.size() * kRecordItemBytes;
   SATCHEL_ASSERT(version_of(record) == kPlainVersion && record.size() >= head_bytes);
   const std::size_t n_bytes_max = record.size() - record.size() / kTightSavesAtLeast;
   ByteWriter writer;
   writer.bytes(record.first(kVersionAt)).number(kTightVersion);
   writer.bytes(record.first(head_bytes).subspan(writer.size()));
-  write_tight(writer, record_payload_hash(record), cuts, record.subspan(head_bytes), coder);
+  write_tight(writer, record_payload_hash(record), cuts, record.subspan(head_bytes),
+              {coder, stream_saves});
   if (writer.size() > n_bytes_max) return {};
   sign_record(writer.buffer());
   return std::move(writer.buffer());

@@ -32,11 +32,16 @@ struct RecordItem {
 std::vector<std::byte> encode_record(RecordKind kind, RecordId id,
                                      std::span<const RecordItem> items,
                                      std::span<const std::byte> values);
+// A stream is coded where that saves one part in so many. Codes of few bits save less than a
+// quarter, and are most of what would be decoded (docs/reliability.md, Records at rest); of a
+// thinned record all is worth it that pays at all.
+inline constexpr std::size_t kStreamSavesAtLeast = 4, kThinStreamSavesAtLeast = 32;
 // Compresses a record; empty if that saves too little to be worth decoding.
 //   record  from encode_record()
 //   cuts    of its items, in order
 std::vector<std::byte> tighten_record(std::span<const std::byte> record, std::span<const Cut> cuts,
-                                      const StreamCoder& coder);
+                                      const StreamCoder& coder,
+                                      std::size_t stream_saves = kStreamSavesAtLeast);
 // Writes the correct payload size and checksum into record bytes (tests forge records with it).
 // With the coder, also the hash of a tight record's decoded content.
 void sign_record(std::span<std::byte> bytes);

@@ -161,8 +161,9 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
     first_damage_ = "its records lack data that its manifest lists";
   if (n_whole == 0) return damaged_report(first_damage_);
   SATCHEL_TRY(restorer.make_live());
-  const Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
+  Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
   if (report.ok() && report->n_tokens > 0) {
+    report->n_thinned = restorer.n_thinned();
     stored = std::move(restorer).stored();
     return report;
   }
@@ -184,7 +185,10 @@ Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
   if (n_common_ < n_whole)
     report.reason = RereadReason::other_tokens;
   else if (report.n_tokens < n_saved || !first_damage_.empty())
-    report = {RereadReason::damaged, report.n_tokens, bytes_read_, first_damage_};
+    report = {.reason = RereadReason::damaged,
+              .n_tokens = report.n_tokens,
+              .bytes_read = bytes_read_,
+              .detail = first_damage_};
   if (report.n_tokens > 0) SATCHEL_TRY(cache_.edit().truncate(report.n_tokens));
   return report;
 }

@@ -159,9 +159,11 @@ Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
   const bool are_pages = record.kind == RecordKind::pages,
              are_states = record.kind == RecordKind::states;
   if (!are_pages && !are_states) stored.payload_hash = record.payload_hash();
-  for (const RecordItem& item : record.items)
-    if (are_states || (are_pages && pages_.contains(item.number)))
-      stored.serials.push_back(item.number);
+  for (const RecordItem& item : record.items) {
+    const auto page = pages_.find(item.number);
+    if (are_states || (are_pages && page != pages_.end())) stored.serials.push_back(item.number);
+    if (entry.is_thin && are_pages && page != pages_.end()) n_thinned_ += page->second.live.count();
+  }
   stored_.records.push_back(std::move(stored));
   return {};
 }

@@ -29,6 +29,8 @@ class Restorer {
   // The first position that some lane has lost with a record, or before it the last that recurrent
   // layers have states of; n_tokens: none is lost.
   std::size_t n_whole() const;
+  // Lane-tokens of pages that came in thinned records.
+  std::size_t n_thinned() const { return n_thinned_; }
   // Whether some states that there is memory for did not come with any record.
   bool lacks_states() const { return !cache_.states.all_are_here(); }
   // The cache then has n_tokens() of the manifest, but for what is lost.
@@ -71,6 +73,7 @@ class Restorer {
   std::unordered_map<std::uint64_t, Page> pages_ = {};
   std::vector<std::vector<bool>> scores_;       // [chunks][lanes]: whether they are here
   std::vector<std::size_t> tails_before_ = {};  // tail_kept of each lane
+  std::size_t n_thinned_ = 0;
   bool is_live_ = false;
   StoredSnapshot stored_ = {};
 };

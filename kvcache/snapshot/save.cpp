@@ -190,11 +190,13 @@ Result<void> Saver::put_pages() {
         lane.pages(), [&](const PageRecord& page) { return !stored.contains(page.bytes_serial); });
   };
   if (std::ranges::none_of(cache_.lanes, is_new)) return {};
-  // The pages of a record below the least size are written again with the new ones.
+  // The pages of a record below the least size are written again with the new ones, but not those
+  // that were thinned: the manifest says which ones they are.
   const auto last =
       std::ranges::find(next_.records.rbegin(), next_.records.rend(), RecordKind::pages,
                         [](const StoredRecord& record) { return record.entry.kind; });
-  if (last != next_.records.rend() && last->entry.n_bytes < kRecordBytesMin) {
+  if (last != next_.records.rend() && last->entry.n_bytes < kRecordBytesMin &&
+      !last->entry.is_thin) {
     for (const std::uint64_t serial : last->serials) stored.erase(serial);
     next_.records.erase(std::next(last).base());
   }

@@ -45,7 +45,8 @@ struct RestoreReport {
   RereadReason reason = RereadReason::nothing_saved;
   std::size_t n_tokens = 0;  // of the text that the cache now holds
   std::size_t bytes_read = 0;
-  std::string detail = {};  // what exactly, for people; may be empty
+  std::size_t n_thinned = 0;  // lane-tokens that came from records that were thinned (thin.h)
+  std::string detail = {};    // what exactly, for people; may be empty
 };
 
 class Snapshot {

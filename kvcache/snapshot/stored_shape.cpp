@@ -1,7 +1,11 @@
-// What a manifest is compared with byte for byte: the lanes' shape and the layouts of pages.
+// What a manifest is compared with byte for byte: the lanes' shape and the layouts of pages. And
+// back from it, for whoever has no cache.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 
+#include "kernels/contract/mixed_bit.h"
 #include "kvcache/snapshot/manifest.h"
 
 namespace satchel::kvcache {
@@ -35,7 +39,120 @@ void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand, st
   if (operand.transform == kernels::Transform::basis) writer.number(layout.shape.key_bases->id);
 }
 
+constexpr std::size_t kCodeNameMax = 256, kPlaneBitsMax = 32;
+constexpr std::size_t kLanesMax = 1u << 20, kTiersMost = 256;  // chosen: far more than there are
+
+// One operand of one layout; nothing: it is not as write_operand() writes it.
+std::optional<kernels::OperandLayout> read_operand(ByteReader& reader, std::size_t head_dim) {
+  kernels::OperandLayout operand;
+  operand.transform = static_cast<kernels::Transform>(reader.number<std::uint16_t>());
+  operand.n_planes = reader.number<std::uint16_t>();
+  const std::string_view code = reader.text(kCodeNameMax);
+  const auto version = std::ranges::find(kCodeVersions, code, &CodeVersion::code);
+  if (version != kCodeVersions.end() && version->version > 1) reader.number<std::uint16_t>();
+  if (operand.n_planes > kernels::kPlanesMax) return std::nullopt;
+  for (kernels::Plane& plane : std::span(operand.planes).first(operand.n_planes)) {
+    plane.kind = static_cast<kernels::PlaneKind>(reader.number<std::uint16_t>());
+    plane.bits = reader.number<std::uint16_t>();
+    plane.group = reader.number<std::uint16_t>();
+    plane.count = reader.number<std::uint16_t>();
+    plane.at = reader.number<std::uint32_t>();
+    plane.bytes = reader.number<std::uint32_t>();
+    if (plane.kind > kernels::PlaneKind::low_codes || plane.bits > kPlaneBitsMax)
+      return std::nullopt;
+  }
+  const std::size_t n_quads = std::max(kQuadsLeast, head_dim / kernels::kQuad);
+  for (std::size_t i = 0; code.empty() && operand.is_mixed_bit() && i < n_quads; ++i) {
+    const auto bits = reader.number<std::uint8_t>();
+    if (i < operand.quad_bits.size()) operand.quad_bits[i] = bits;
+    if (bits > 8) return std::nullopt;
+  }
+  if (operand.transform == kernels::Transform::basis) reader.number<std::uint64_t>();
+  if (!code.empty()) operand.n_planes = 0;
+  return reader.ok() ? std::optional(operand) : std::nullopt;
+}
+
+// Planes side by side, in the page; whole numbers of 2 bytes where they are of 16 bits.
+bool is_sound(const kernels::PageLayout& page) {
+  constexpr std::size_t kStep = kernels::kPageStep, kDimStep = 16;
+  if (page.head_dim == 0 || page.head_dim % kDimStep != 0 || page.head_dim > kernels::kHeadDimMax ||
+      page.capacity == 0 || page.capacity % kStep != 0 || page.capacity > kernels::kPageTokens)
+    return false;
+  std::map<std::uint64_t, std::uint64_t> ends;  // by place
+  const auto put = [&](std::uint64_t at, std::uint64_t n_bytes) {
+    return n_bytes == 0 || ends.emplace(at, at + n_bytes).second;
+  };
+  bool fits = put(page.positions_at, 4u * page.capacity) &&
+              (page.log_counts_at == 0 || put(page.log_counts_at, 4u * page.capacity));
+  for (const kernels::OperandLayout* operand : {&page.k, &page.v})
+    for (const kernels::Plane& plane : operand->all())
+      fits = fits && put(plane.at, plane.bytes) && (plane.bits != 16 || plane.bytes % 2 == 0);
+  std::uint64_t end = 0;
+  for (const auto& [place, its_end] : ends) {
+    fits = fits && place >= end;
+    end = its_end;
+  }
+  std::size_t n_codes = 0;
+  if (page.k.is_mixed_bit())
+    kernels::for_each_part(page.k, page.head_dim, page.capacity,
+                           [&](std::size_t, unsigned, unsigned bits, std::size_t at) {
+                             n_codes = at + kernels::part_bytes(page.capacity, bits);
+                           });
+  return fits && end <= page.bytes && !page.v.is_mixed_bit() &&
+         (!page.k.is_mixed_bit() || n_codes <= page.k.planes[0].bytes);
+}
+
 }  // namespace
+
+Result<StoredLayouts> StoredLayouts::read(std::span<const std::byte> shape,
+                                          std::span<const std::byte> layouts) {
+  const Error wrong = damaged("its layouts are inconsistent");
+  StoredLayouts out;
+  ByteReader of_shape(shape);
+  const auto n_layers = of_shape.number<std::uint32_t>();
+  for (std::size_t i = 0; i < n_layers && of_shape.ok(); ++i) {
+    const auto n_lanes = of_shape.number<std::uint32_t>();
+    const auto head_dim = of_shape.number<std::uint32_t>();
+    of_shape.number<std::uint32_t>();  // its window
+    if (n_lanes > kLanesMax - out.head_dims_.size()) return wrong;
+    out.head_dims_.insert(out.head_dims_.end(), n_lanes, head_dim);
+  }
+  ByteReader reader(layouts);
+  const auto n_tiers = reader.number<std::uint32_t>(), n_tokens = reader.number<std::uint32_t>();
+  if (!of_shape.ok() || n_tiers > kTiersMost) return wrong;
+  for (std::size_t token = 0; token < n_tokens; ++token) {
+    if (!reader.ok()) return wrong;
+    const auto head_dim = reader.number<std::uint32_t>(), n_note = reader.number<std::uint32_t>();
+    for (std::size_t tier = 0; tier < n_tiers; ++tier)
+      for (std::size_t n = kernels::kPageStep; n <= kernels::kPageTokens; n += kernels::kPageStep) {
+        kernels::PageLayout page;
+        page.head_dim = reader.number<std::uint16_t>();
+        page.capacity = reader.number<std::uint16_t>();
+        page.positions_at = reader.number<std::uint32_t>();
+        page.log_counts_at = reader.number<std::uint32_t>();
+        page.bytes = reader.number<std::uint32_t>();
+        const auto k = read_operand(reader, head_dim), v = read_operand(reader, head_dim);
+        if (!k || !v || page.head_dim != head_dim) return wrong;
+        page.k = *k;
+        page.v = *v;
+        if (!is_sound(page)) return wrong;
+        out.pages_.push_back({static_cast<std::uint8_t>(tier), n, {page, n_note}});
+      }
+  }
+  return out;
+}
+
+const StoredLayouts::Page* StoredLayouts::find(std::size_t lane, std::uint8_t tier,
+                                               std::size_t n_tokens, std::size_t n_bytes) const {
+  if (lane >= head_dims_.size()) return nullptr;
+  const auto found = std::ranges::find_if(pages_, [&](const Place& place) {
+    return place.tier == tier && place.page.layout.head_dim == head_dims_[lane] &&
+           n_tokens <= place.n_tokens_max && n_tokens + kernels::kPageStep > place.n_tokens_max &&
+           (n_bytes == 0 ||
+            std::size_t{place.page.layout.bytes} + place.page.note_bytes == n_bytes);
+  });
+  return found == pages_.end() ? nullptr : &found->page;
+}
 
 std::vector<std::byte> shape_bytes(const CacheShape& shape) {
   ByteWriter writer;

@@ -97,11 +97,11 @@ Result<std::vector<const std::byte*>> read_streams(ByteReader& reader, const Pla
 }  // namespace
 
 void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,
-                 std::span<const std::byte> values, const StreamCoder& coder) {
+                 std::span<const std::byte> values, const StreamCoding& how) {
   const CutTable table = table_of(cuts);
   const std::optional<PlaneMap> map = PlaneMap::make(table.cuts, table.cut_of, values.size());
   SATCHEL_ASSERT(map && map->total_bytes() == values.size());
-  writer.bytes(payload_hash).number(coder.number());
+  writer.bytes(payload_hash).number(how.coder.number());
   writer.number(static_cast<std::uint16_t>(table.cuts.size()));
   write_cuts(writer, table);
   std::vector<std::byte> planes(values.size());
@@ -117,7 +117,7 @@ void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<cons
     const std::span<const std::byte> plane(streams[i], map->stream_bytes()[i]);
     const std::size_t begin = stored.size();
     std::size_t n_bytes =
-        coder.encode(plane, stored.extend(plane.size() - plane.size() / kStreamSavesAtLeast));
+        how.coder.encode(plane, stored.extend(plane.size() - plane.size() / how.saves_at_least));
     const Coding coding = n_bytes > 0 ? Coding::coder : Coding::none;
     stored.buffer().resize(begin + n_bytes);
     if (coding == Coding::none) stored.bytes(plane);

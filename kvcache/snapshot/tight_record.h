@@ -12,14 +12,16 @@
 
 namespace satchel::kvcache {
 
-// A record is stored tight where that saves one part in so many, and a stream coded where that
-// saves one in so many: codes of few bits save less, and are most of what would be decoded. Less is
-// not worth the decoding (docs/reliability.md, Records at rest).
-inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 4;
+// A record is stored tight where that saves one part in so many.
+inline constexpr std::size_t kTightSavesAtLeast = 10;
 
+struct StreamCoding {
+  const StreamCoder& coder;
+  std::size_t saves_at_least = kStreamSavesAtLeast;  // one part in so many, of each stream
+};
 // values: of the items, as encode_record() has them.
 void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,
-                 std::span<const std::byte> values, const StreamCoder& coder);
+                 std::span<const std::byte> values, const StreamCoding& coding);
 // Into the record's values, and the hash that they must have; it has its items already. Fails with
 // corrupt. Before anything is allocated its size is known to be no more than a plain record may
 // have.

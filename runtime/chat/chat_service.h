@@ -196,6 +196,7 @@ class ChatService {
                                      const ChatCall& call = {});
   // Work that may wait; ends early when a call comes, and goes on with the next idle().
   Result<IdleReport> idle(ChatHandle chat, const ChatCall& call = {});
+  bool has_idle_work(ChatHandle chat) const;
   // Every other call saves what it did; this is for who used session().
   Result<void> save(ChatHandle chat, const ChatCall& call = {});
 
@@ -304,6 +305,7 @@ class ChatService {
   void tell_cache(const OpenChat& chat, const Running& running);
   Result<MemoryChange> change_now(OpenChat& chat, const MemoryRequest& request, Running& running);
   Result<IdleReport> idle_now(OpenChat& chat, const std::stop_token& stop, Running& running);
+  void thin_unused(const std::stop_token& stop);
   Result<IdleReport> idle_piece(OpenChat& chat, const std::stop_token& stop,
                                 const ProgressFn& progress, Running& running);
   void save_now(OpenChat& chat, Running& running);
@@ -318,6 +320,7 @@ class ChatService {
   std::map<ChatHandle, OpenChat> chats_;
   std::uint64_t last_handle_ = 0;
   bool is_model_told_ = false;  // the front ends believe that a model is open
+  bool owes_thinning_ = true;
   bool is_store_told_ = false;
 };
 

@@ -134,7 +134,10 @@ Result<IdleReport> ChatService::idle(ChatHandle handle, const ChatCall& call) {
 Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& stop,
                                          Running& running) {
   Session& session = *chat.session();
-  if (!session.has_idle_work()) return IdleReport{.finished = true, .recall = session.recall()};
+  if (!session.has_idle_work()) {
+    thin_unused(stop);
+    return IdleReport{.finished = true, .recall = session.recall()};
+  }
   if (stop.stop_requested()) return IdleReport{};
   const ProgressFn told = progress_of(running);
   const auto tell = [&](const Progress& progress) {
@@ -162,6 +165,22 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
     if (report.n_read == 0) break;
   } while (!all.finished && !stop.stop_requested());
   return all;
+}
+
+bool ChatService::has_idle_work(ChatHandle handle) const {
+  const auto found = chats_.find(handle);
+  if (found == chats_.end() || found->second.session() == nullptr) return false;
+  return owes_thinning_ || found->second.session()->has_idle_work();
+}
+
+// Once for each opening of the store. What stays as large as it is costs disk only.
+void ChatService::thin_unused(const std::stop_token& stop) {
+  if (store_ == nullptr || !owes_thinning_) return;
+  std::vector<ChatId> open;
+  for (const auto& [handle, chat] : chats_)
+    if (chat.is_saved()) open.push_back(chat.id());
+  const auto thinned = store_->thin_unused(open, stop);
+  owes_thinning_ = !thinned.ok() && thinned.error().kind == ErrorKind::cancelled;
 }
 
 Result<IdleReport> ChatService::idle_piece(OpenChat& chat, const std::stop_token& stop,

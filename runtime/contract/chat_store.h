@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,6 +107,14 @@ class ChatStore {
   // delete_now() for all chats that were removed long ago; how many. A store that cannot be written
   // has none.
   virtual Result<std::size_t> purge_expired() = 0;
+  // Saved caches of chats that lay unused for long become smaller and a little less exact
+  // (kvcache/snapshot/thin.h), where the store was asked to; how many did.
+  //   open    chats that are left alone
+  //   errors  cancelled/STOPPED: the others another time
+  virtual Result<std::size_t> thin_unused(std::span<const ChatId> /*open*/,
+                                          const std::stop_token& /*stop*/) {
+    return std::size_t{0};
+  }
 };
 
 inline Error no_shelf() {

@@ -22,8 +22,9 @@ enum class LedgerCause : std::uint8_t {
   idle,   // pending text was compressed while the chat was idle
   limit,  // memory was reclaimed under the limit
   asked,  // the user requested it
+  rest,   // the saved cache was thinned while nobody used the chat
 };
-inline constexpr std::size_t kLedgerCauses = 5;
+inline constexpr std::size_t kLedgerCauses = 6;
 
 struct LedgerEntry {
   std::int64_t at_ms = 0;    // since 1970, UTC

@@ -37,6 +37,16 @@ void ChatMeter::note(LedgerCause cause, const kvcache::CompactionReport& done,
                      .bytes_after = cache_->stats().bytes});
 }
 
+void ChatMeter::note_thinned(std::size_t n_lane_tokens) {
+  std::size_t n_noted = 0;
+  for (const LedgerEntry& entry : ledger().entries())
+    if (entry.cause == LedgerCause::rest) n_noted += entry.n_lowered;
+  if (n_lane_tokens <= n_noted) return;
+  forget_measured();
+  note(LedgerCause::rest, {.n_lowered = n_lane_tokens - n_noted}, cache_->stats().bytes);
+  close_ledger();
+}
+
 Result<void> ChatMeter::keep_rows(std::size_t n_tokens, const std::byte* kept) {
   return rows_.keep(*cache_, n_tokens, kept);
 }

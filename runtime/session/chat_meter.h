@@ -35,6 +35,9 @@ class ChatMeter {
   // Adds one step for everything done since `before` that is not in the ledger yet. New text counts
   // as fp16 before it.
   void note_since(LedgerCause cause, const CacheContents& before);
+  // What was restored had so many lane-tokens thinned (kvcache/snapshot/thin.h), as it has each
+  // time: only those that are new are a step, and end what was measured before.
+  void note_thinned(std::size_t n_lane_tokens);
   // The cost of all steps not measured yet; or: they will not be measured.
   void note_cost(const Fidelity& cost) { meter_.ledger.measured(cost); }
   void close_ledger() { meter_.ledger.close(); }

@@ -39,6 +39,11 @@ std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
          "start a new chat.";
 }
 
+// The figure: docs/benchmarks/2026-11-disk.md, Thinned.
+constexpr const char* kThinnedText =
+    "This chat was not used for long, so its saved cache was thinned: it takes about half as much "
+    "disk, and answers may differ a little (KL about .01).";
+
 using Restore = std::function<kvcache::RestoreReport()>;
 
 // Once a new session has the chat's words.
@@ -64,6 +69,7 @@ Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
   }
   const kvcache::RestoreReport restored = restore();
   report.bytes_read = restored.bytes_read;
+  report.n_thinned = restored.n_thinned;
   report.n_reused = state.cache.n_tokens();
   report.reason = restored.reason;
   if (report.reason == RereadReason::none && report.n_reused < report.n_chat_tokens)
@@ -72,6 +78,10 @@ Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
   state.cache.rereads().lost({.begin = report.n_reused, .end = report.n_chat_tokens},
                              report.reason);
   if (report.n_reused == 0) state.meter.forget_measured();
+  if (report.n_thinned > 0) {
+    state.meter.note_thinned(report.n_thinned);
+    notes.insert(notes.begin(), kThinnedText);
+  }
   SATCHEL_TRY(state.prefill.need_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read,
                      state.prefill.prefill_unread(std::move(stop), progress, true));

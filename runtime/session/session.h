@@ -176,6 +176,7 @@ struct ResumeReport {
   std::vector<kvcache::Reread> reread = {};  // the same, and older turns that were gathered then
   std::size_t n_evicted = 0;                 // lane-tokens that went while they were read again
   std::size_t bytes_read = 0;
+  std::size_t n_thinned = 0;  // lane-tokens that were stored coarser while nobody used the chat
   // For the model's context: messages() is whole, nothing can be read or sent.
   bool too_long = false;
   double ms = 0;  // until the next token can be made

@@ -16,8 +16,13 @@ Result<std::int64_t> next_to_go(Connection& db, const KvStore::State& state, std
   return row ? query.integer_at(0) : std::int64_t{0};
 }
 
-// Gives back what was erased, the zeros first: pages that are cut off keep what was in them. Each
-// step moves pages through the log.
+Result<std::vector<std::int64_t>> caches_of(Connection& db, runtime::ChatId chat) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
+  return query.bind(1, chat.value).all([](const Query& row) { return row.integer_at(0); });
+}
+
+}  // namespace
+
 Result<void> return_space(Connection& db, const LogSink& log) {
   SATCHEL_TRY(db.checkpoint());
   for (;;) {
@@ -32,13 +37,6 @@ Result<void> return_space(Connection& db, const LogSink& log) {
   if (!emptied && log) log(LogLevel::warning, "kvcache", "log not emptied reason=reader");
   return {};
 }
-
-Result<std::vector<std::int64_t>> caches_of(Connection& db, runtime::ChatId chat) {
-  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
-  return query.bind(1, chat.value).all([](const Query& row) { return row.integer_at(0); });
-}
-
-}  // namespace
 
 Result<std::vector<RecordRow>> rows_where(Connection& db, const char* condition,
                                           std::int64_t cache) {

@@ -29,6 +29,9 @@ Result<std::uint64_t> bytes_beside(Connection& db, std::int64_t cache, std::int6
 Result<void> erase_record(Connection& db, const RecordRow& row);
 // In transactions of its own, as the following ones.
 Result<void> erase(Connection& db, std::span<const RecordRow> rows);
+// Gives back what was erased, the zeros first: pages that are cut off keep what was in them. Each
+// step moves pages through the log.
+Result<void> return_space(Connection& db, const LogSink& log);
 // A cache that is half erased must not be read: its manifest goes first.
 Result<void> erase_cache(Connection& db, std::int64_t cache);
 // Erases what no manifest points to, of the cache just saved at once, of others where the quota

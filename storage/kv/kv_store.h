@@ -27,6 +27,7 @@
 #include "kernels/base/log_sink.h"
 #include "kernels/base/result.h"
 #include "kvcache/snapshot/record_store.h"
+#include "kvcache/snapshot/thin.h"
 #include "storage/library/library.h"
 
 namespace satchel::storage {
@@ -75,6 +76,8 @@ class KvStore final : public kvcache::RecordStore {
   // log. What a failure leaves is of no use any more, and goes with the next drop or eviction.
   Result<void> drop(const kvcache::CacheKey& key) override;
   const kvcache::StreamCoder* coder() const override;
+  // kvcache::thin_saved(); counts as no use of the cache. Space is returned as drop() does.
+  Result<kvcache::ThinReport> thin(const kvcache::CacheKey& key, const std::stop_token& stop = {});
   // drop() for every cache of the chat.
   Result<void> drop_chat(runtime::ChatId chat);
 

@@ -1,5 +1,5 @@
 // Any bytes as a snapshot: manifest and records, checksums made right again, into a small cache.
-// What is accepted is then attended to and saved again.
+// What is accepted is then attended to and saved again; the same bytes are thinned before that.
 //   input   1 byte: recipe; 3 bytes: size of the manifest; the manifest; for each record its size
 //           in 3 bytes, then the record
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "kvcache/cache/cache.h"
 #include "kvcache/snapshot/record.h"
 #include "kvcache/snapshot/snapshot.h"
+#include "kvcache/snapshot/thin.h"
 #include "mutate.h"
 #include "support/key_bases.h"
 #include "support/record_stores.h"
@@ -239,12 +240,25 @@ std::vector<Input> seeds() {
       store.stream_coder = n == 139 || n == 257 ? &kCoder : nullptr;  // tight records
       Snapshot snapshot(*on.cache, store, kKey);
       if (!snapshot.save(identity(*on.cache, on.cache->n_tokens())).ok()) continue;
-      Parts parts{.recipe = which, .manifest = store.caches[kKey].manifest->bytes};
-      for (auto& [id, bytes] : store.caches[kKey].records) parts.records.push_back(bytes);
-      Input input = join(parts);
-      if (input.size() <= kInputBytesMax) all.push_back(std::move(input));
+      const auto add = [&] {
+        Parts parts{.recipe = which, .manifest = store.caches[kKey].manifest->bytes};
+        for (auto& [id, bytes] : store.caches[kKey].records) parts.records.push_back(bytes);
+        Input input = join(parts);
+        if (input.size() <= kInputBytesMax) all.push_back(std::move(input));
+      };
+      add();
+      if (kvcache::thin_saved(store, kKey).value().n_records > 0) add();
     }
   return all;
+}
+
+// What cannot be read is not thinned; what is thinned can be restored as far as it could before.
+void thin_and_restore(const Bench& on, test::MemoryRecordStore store) {
+  const auto thinned = kvcache::thin_saved(store, kKey);
+  SATCHEL_ASSERT(thinned.ok());
+  Snapshot snapshot(*on.cache, store, kKey);
+  SATCHEL_ASSERT(snapshot.restore(identity(*on.cache, kTokens)).ok());
+  on.cache->clear();
 }
 
 // What was accepted must be usable: attended to, extended, looked at again, decided, moved, cut,
@@ -282,6 +296,7 @@ int run(const std::uint8_t* bytes, std::size_t size) {
     const bool listed = manifest.ok() && i < manifest->records.size();
     rows.records[listed ? manifest->records[i].id : i + 1] = parts.records[i];
   }
+  thin_and_restore(on, store);
   Snapshot snapshot(*on.cache, store, kKey);
   const auto report = snapshot.restore(identity(*on.cache, kTokens));
   SATCHEL_ASSERT(report.ok());

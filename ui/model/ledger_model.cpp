@@ -18,9 +18,9 @@ QString ledgerText(const char* text) {
 
 QString reasonOf(runtime::LedgerCause cause) {
   static constexpr const char* kReasons[] = {
-      QT_TRANSLATE_NOOP("Ledger", "new text"), QT_TRANSLATE_NOOP("Ledger", "turn ended"),
-      QT_TRANSLATE_NOOP("Ledger", "idle time"), QT_TRANSLATE_NOOP("Ledger", "memory limit"),
-      QT_TRANSLATE_NOOP("Ledger", "your request")};
+      QT_TRANSLATE_NOOP("Ledger", "new text"),     QT_TRANSLATE_NOOP("Ledger", "turn ended"),
+      QT_TRANSLATE_NOOP("Ledger", "idle time"),    QT_TRANSLATE_NOOP("Ledger", "memory limit"),
+      QT_TRANSLATE_NOOP("Ledger", "your request"), QT_TRANSLATE_NOOP("Ledger", "thinned on disk")};
   static_assert(std::size(kReasons) == runtime::kLedgerCauses);
   return ledgerText(kReasons[std::size_t(cause)]);
 }

@@ -6,8 +6,10 @@
 #include <fstream>
 
 #include "kvcache/snapshot/manifest.h"
+#include "kvcache/snapshot/thin.h"
 #include "runtime/contract/cache_key.h"
 #include "runtime/limits/presets.h"
+#include "support/toy_coder.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -118,6 +120,35 @@ TEST_F(Resume, after_a_damaged_record_reads_again_and_says_so) {
   EXPECT_EQ(ask(*second, held_out_questions().at(1)).finish, Finish::end_of_turn);
   value_of(second->save());  // and the next resume is whole again
   EXPECT_EQ(resume(*open("compact")).n_reread, 0u);
+}
+
+// It goes on from what the store has, reads nothing again, and is noted once however often it is
+// opened.
+TEST_F(Resume, of_a_thinned_cache_says_so_and_has_a_step_in_its_history) {
+  const test::ToyCoder coder;
+  records_.stream_coder = &coder;
+  value_of(begin("balanced")->save());
+  EXPECT_GT(value_of(kvcache::thin_saved(records_, cache_key(chat_))).n_records, 0u);
+  for (int time = 0; time < 2; ++time) {
+    const auto session = open("balanced");
+    const ResumeReport report = resume(*session);
+    EXPECT_EQ(report.reason, RereadReason::none);
+    EXPECT_EQ(report.n_reread, 0u);
+    EXPECT_GT(report.n_thinned, 0u);
+    EXPECT_THAT(report.message, HasSubstr("thinned"));
+    const auto is_thinning = [](const LedgerEntry& entry) {
+      return entry.cause == LedgerCause::rest;
+    };
+    EXPECT_EQ(std::ranges::count_if(session->ledger(), is_thinning), 1) << time;
+    const auto step = std::ranges::find_if(session->ledger(), is_thinning);
+    ASSERT_NE(step, session->ledger().end());
+    EXPECT_EQ(step->n_lowered, report.n_thinned);
+    if (time == 0) {  // what was measured was of another cache
+      EXPECT_EQ(session->fidelity().n_tokens, 0u);
+    }
+    EXPECT_EQ(ask(*session, held_out_questions().at(1)).finish, Finish::end_of_turn);
+    value_of(session->save());
+  }
 }
 
 TEST_F(Resume, with_another_recipe_reads_again_and_says_so) {
