@@ -63,7 +63,8 @@ bool is_as_read(const ChatParts& parts, const FirstDocument& document) {
   return parts.transcript.tokens().size() == document.tokens.size() &&
          parts.cache.n_tokens() == document.tokens.size() && parts.transcript.marks().empty() &&
          parts.cache->reach().is_all() && std::ranges::none_of(entries, [](const auto& entry) {
-           return entry.cause == LedgerCause::limit || entry.cause == LedgerCause::asked;
+           return entry.cause == LedgerCause::limit || entry.cause == LedgerCause::asked ||
+                  entry.cause == LedgerCause::rest;
          });
 }
 
