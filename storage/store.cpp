@@ -360,7 +360,7 @@ Result<std::size_t> Store::thin_unused(std::span<const ChatId> open, const std::
     return std::size_t{0};
   SATCHEL_TRY_ASSIGN(const auto until, library().setting(kThinnedUntil));
   SATCHEL_TRY_ASSIGN(const auto chats, library().chats());
-  SATCHEL_TRY_ASSIGN(const auto caches, state_->kv->caches());
+  SATCHEL_TRY_ASSIGN(const auto caches, state_->kv->list());
   std::int64_t n_taken = 0;
   for (const SavedCache& cache : caches) n_taken += static_cast<std::int64_t>(cache.record_bytes);
   std::int64_t since_ms = 0;

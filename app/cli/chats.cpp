@@ -47,7 +47,7 @@ struct OnDisk {
 std::map<std::int64_t, OnDisk> on_disk(storage::Store& store) {
   std::map<std::int64_t, OnDisk> all;
   if (store.kv() == nullptr) return all;
-  const auto caches = store.kv()->caches();
+  const auto caches = store.kv()->list();
   if (!caches.ok()) return all;
   for (const storage::SavedCache& cache : *caches) {
     if (!cache.key.owner) continue;

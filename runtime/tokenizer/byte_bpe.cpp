@@ -7,6 +7,7 @@
 
 #include "runtime/tokenizer/bpe_merges.h"
 #include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/pair_joining.h"
 #include "runtime/tokenizer/pretokenizer.h"
 #include "runtime/tokenizer/text_encoder.h"
 #include "runtime/tokenizer/utf8.h"

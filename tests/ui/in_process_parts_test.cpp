@@ -72,8 +72,8 @@ class PartsInProcess : public testing::Test {
   int loseRecords(const std::function<bool(const std::string& name)>& loses) {
     const auto store = Life::openStore(folder.path());
     int n = 0;
-    const std::vector<storage::SavedCache> all = value_of(store->kv()->caches());
-    for (const storage::SavedCache& saved : all)
+    const std::vector<kvcache::SavedCache> all = value_of(store->kv()->list());
+    for (const kvcache::SavedCache& saved : all)
       if (loses(saved.key.name) && store->kv()->drop(saved.key).ok()) ++n;
     return n;
   }

@@ -126,7 +126,7 @@ TEST_F(ThinUnused, before_the_quota_is_full_the_oldest_are_thinned) {
   {
     const auto store = open(0);
     chat(*store, "first");
-    of_one = must(store->kv()->caches()).front().record_bytes;
+    of_one = must(store->kv()->list()).front().record_bytes;
   }
   const auto store = open(1000, of_one * 7 / 2);  // three fit
   clock_.wall += kDayMs;
@@ -144,14 +144,14 @@ TEST_F(ThinUnused, a_thinned_cache_gives_way_before_those_used_since) {
   {
     const auto store = open(0);
     chat(*store, "old");
-    of_one = must(store->kv()->caches()).front().record_bytes;
+    of_one = must(store->kv()->list()).front().record_bytes;
   }
   const auto store = open(1, of_one * 7 / 2);  // three fit, with their manifests
   const ChatId fresh = chat(*store, "fresh");
   clock_.wall += 2 * kDayMs;
   EXPECT_EQ(thin(*store, {fresh}), 1u);
   const ChatId third = chat(*store, "third"), fourth = chat(*store, "fourth");
-  const auto left = must(store->kv()->caches());
+  const auto left = must(store->kv()->list());
   ASSERT_EQ(left.size(), 3u);
   EXPECT_EQ(left[0].key, key_of(fresh));
   EXPECT_EQ(left[1].key, key_of(third));
