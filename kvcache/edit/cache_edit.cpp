@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -165,6 +166,12 @@ Result<void> flush_tails_before(CacheState& cache, std::size_t end, std::size_t 
   return flush_tails(cache, end, fits ? exact : coarse, spare);
 }
 
+Result<void> check_positions(std::size_t n_tokens, std::int64_t more) {
+  if (static_cast<std::int64_t>(n_tokens) + more <= std::numeric_limits<std::int32_t>::max())
+    return {};
+  return Error{ErrorKind::invalid, "CACHE_POSITION", "No positions are left behind the text."};
+}
+
 // Spans go on covering all the text: what stood before the gap grows or shrinks.
 void move_segments(TextSegments& text, std::size_t first, std::int32_t by) {
   text.cut(first);
@@ -249,8 +256,51 @@ std::size_t n_live(const CacheState& cache, const PageChanges& changes) {
   return n;
 }
 
+// first, n: of `other`'s text.
+Result<void> check_places(const CacheState& cache, const CacheState& other, std::size_t first,
+                          std::size_t n) {
+  SATCHEL_TRY(check_held(other, first, n));
+  const bool waits = std::ranges::any_of(other.text.segments, [&](const TextSegment& segment) {
+    return segment.first < first + n && segment.end() > first && segment.waits();
+  });
+  if (first < kSinkTokens || cache.text.n_tokens < kSinkTokens || waits || !cache.reach.is_all() ||
+      cache.layout.shape.reads_in_order())
+    return Error{ErrorKind::invalid, "CACHE_RANGE",
+                 "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                     " can't be placed in another text: they are its first ones or wait to be "
+                     "compressed, or the model reads in order only."};
+  return check_positions(cache.text.n_tokens, static_cast<std::int64_t>(n));
+}
+
+// Those of [first, first + n), where they stand `by` later.
+std::vector<TextSegment> moved_segments(TextSegments text, std::size_t first, std::size_t n,
+                                        std::int64_t by) {
+  text.cut(first);
+  text.cut(first + n);
+  std::vector<TextSegment> moved;
+  for (TextSegment segment : text.segments) {
+    if (segment.first < first || segment.end() > first + n) continue;
+    segment.first = static_cast<std::size_t>(static_cast<std::int64_t>(segment.first) + by);
+    moved.push_back(segment);
+  }
+  return moved;
+}
+
 TextSegment episode_of(std::size_t first, std::size_t n) {
   return {.first = first, .n_tokens = n, .kind = SegmentKind::episode, .state = SegmentState::done};
+}
+
+// That of a page of the lane which was split, and whose other part this is. A text that stands
+// there twice is saved twice: a saved page has a slot once.
+std::uint64_t bytes_serial_of(const PageRecord& page, const Lane& lane) {
+  std::uint64_t serial = page.serial;
+  for (const PageRecord& held : lane.pages()) {
+    if (held.extent != page.extent) continue;
+    for (std::size_t i = 0; i < page.live.words.size(); ++i)
+      if ((held.live.words[i] & page.live.words[i]) != 0) return page.serial;
+    if (serial == page.serial) serial = held.bytes_serial;
+  }
+  return serial;
 }
 
 // Pages of another cache over the same arena, under this one's own layouts: that cache may go.
@@ -264,9 +314,8 @@ void join_pages(CacheState& cache, std::size_t index, std::span<const PageRecord
         cache.layout.tiers.of_lane(page.tier, index, lane.token(), page.n_tokens);
     SATCHEL_ASSERT(layout == *page.layout);
     page.layout = &layout;
-    page.serial = page.bytes_serial = cache.next_serial++;
-    const auto same = std::ranges::find(lane.pages(), page.extent, &PageRecord::extent);
-    if (same != lane.pages().end()) page.bytes_serial = same->bytes_serial;  // it was split
+    page.serial = cache.next_serial++;
+    page.bytes_serial = bytes_serial_of(page, lane);
     cache.arena.share(page.extent);
     lane.add_page(page);
   }
@@ -339,9 +388,8 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   if (first < kSinkTokens || !s.reach.is_all())
     return Error{ErrorKind::invalid, "CACHE_RANGE",
                  "The first tokens of a text can't move, nor text that is partly out of reach."};
+  SATCHEL_TRY(check_positions(s.text.n_tokens, by));
   const std::int64_t end = static_cast<std::int64_t>(s.text.n_tokens) + by;
-  if (end > std::numeric_limits<std::int32_t>::max())
-    return Error{ErrorKind::invalid, "CACHE_POSITION", "No positions are left behind the text."};
   const std::size_t gap = by < 0 ? static_cast<std::size_t>(-std::int64_t{by}) : 0;
   if (gap > first - kSinkTokens)
     return Error{ErrorKind::invalid, "CACHE_RANGE", "The text would move over the first tokens."};
@@ -363,6 +411,39 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   for (TextSegment& segment : s.text.segments) segment.n_probed = 0;
   s.text.n_tokens = static_cast<std::size_t>(end);
   s.since_flush = 0;
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+Result<void> CacheEdit::place(std::size_t first, std::size_t n, CacheState& other) {
+  CacheState& s = cache_;
+  SATCHEL_ASSERT(&s.arena == &other.arena && s.lanes.size() == other.lanes.size());
+  SATCHEL_TRY(check_places(s, other, first, n));
+  SATCHEL_TRY(make_idle(s));
+  SATCHEL_TRY(make_idle(other));
+  if (n == 0) return {};
+  // Neither is the newest text any more.
+  for (CacheState* cache : {&other, &s})
+    SATCHEL_TRY(flush_tails(*cache, cache == &s ? s.text.n_tokens : first + n,
+                            [cache](std::size_t at, std::uint8_t) { return cache->tier_at(at); }));
+  const auto by = static_cast<std::int32_t>(static_cast<std::int64_t>(s.text.n_tokens) -
+                                            static_cast<std::int64_t>(first));
+  PageChanges theirs = pages_now(other);
+  for (std::vector<PageRecord>& pages : theirs) {
+    SATCHEL_TRY(hide(other, pages, 0, first));
+    SATCHEL_TRY(hide(other, pages, first + n, other.text.n_tokens));
+    for (PageRecord& page : pages) {
+      page.shift += by;
+      page.first_position += by;
+      page.last_position += by;
+    }
+  }
+  for (std::size_t i = 0; i < theirs.size(); ++i) join_pages(s, i, theirs[i]);
+  std::ranges::move(moved_segments(other.text, first, n, by), std::back_inserter(s.text.segments));
+  s.text.n_tokens += n;
+  s.since_flush = 0;
+  s.forget_scores();
+  s.table_is_stale = true;
   s.reserve_lists();
   return s.show_all_if_stale();
 }

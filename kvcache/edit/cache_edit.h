@@ -1,6 +1,7 @@
 // CacheEdit: edits of what a cache holds: cut the end off, forget a passage, pin it, move it, take
 // it out of attention's reach. Bytes of pages never change; what a lane sees of them does.
-// Positions are never given to other tokens, but by move_text().
+// Positions are never given to other tokens, but by move_text(). place() puts text of another
+// cache behind this one's.
 //   errors  CACHE_RANGE, CACHE_POSITION, CACHE_FULL: nothing has changed
 //   needs   no open prefill; undoes an open step
 #pragma once
@@ -39,6 +40,15 @@ class CacheEdit {
   // encoded again. The positions it leaves and enters must be free; all text is in reach.
   //   errors  CACHE_RANGE: also where recurrent layers carry what they have read
   Result<void> move_text(std::size_t first, std::int32_t by);
+  // Tokens first … first + n - 1 of `other` stand behind the text from now on, held as `other`
+  // holds them: a cache of the same recipe over the same arena, of which only the tail goes to
+  // pages. No page is encoded again, and the shift is exact: attention meets these tokens as if
+  // they had been read where they stand now, but what they have seen is what stood before them in
+  // `other`.
+  //   errors  CACHE_RANGE: a layer has a window or a state; they are not all there, of its first
+  //           ones, or wait for a decision; a text has no sinks or is partly out of reach.
+  //           CACHE_POSITION, CACHE_FULL. Nothing has changed here
+  Result<void> place(std::size_t first, std::size_t n, CacheState& other);
   // What attention sees from now on; text out of reach stays held, and is saved. Where this is, the
   // first part holds the sinks. Truncating what was read shortens it.
   //   errors  CACHE_REACH: it does not fit the text, or some of it rests; CACHE_FULL. Nothing has

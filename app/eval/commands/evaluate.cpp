@@ -139,6 +139,7 @@ void add_eval(CLI::App& app, const Choose& choose) {
   add_eval_live(*eval, choose);
   add_eval_book(*eval, choose);
   add_eval_pareto(*eval, choose);
+  add_eval_compose(*eval, choose);
 }
 
 }  // namespace satchel::app

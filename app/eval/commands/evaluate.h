@@ -69,5 +69,6 @@ void add_eval_chat(CLI::App& eval, const Choose& choose);
 void add_eval_live(CLI::App& eval, const Choose& choose);
 void add_eval_book(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
+void add_eval_compose(CLI::App& eval, const Choose& choose);
 
 }  // namespace satchel::app

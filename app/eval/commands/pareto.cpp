@@ -175,7 +175,7 @@ void show(const Evaluated& done, const std::vector<Sweep>& sweeps, const ParetoO
                     {"rows", rows}});
 }
 
-Result<void> run(const ParetoOptions& options, Console& console) {
+Result<void> run_pareto(const ParetoOptions& options, Console& console) {
   std::vector<TaskPtr> tasks;
   for (const std::string& name : options.tasks) {
     SATCHEL_TRY_ASSIGN(tasks.emplace_back(), task_of(name, options));
@@ -224,7 +224,7 @@ void add_eval_pareto(CLI::App& eval, const Choose& choose) {
       "pareto", "Sweep recipes and shares of tokens: cache size against quality");
   add_sweep_options(*command, *options);
   add_eval_options(*command, options->eval);
-  on_run(*command, choose, options, run);
+  on_run(*command, choose, options, run_pareto);
 }
 
 }  // namespace satchel::app

@@ -168,13 +168,16 @@ void add_question_options(CLI::App& command, RecallOptions& options) {
       ->capture_default_str();
 }
 
-Result<TaskPtr> make_recall_task(const RecallOptions& options) {
+Result<std::vector<RecallConversation>> recall_conversations(const RecallOptions& options) {
   std::string file = options.file;
   if (file.empty()) {
     SATCHEL_TRY_ASSIGN(file, held_out_file());
   }
-  SATCHEL_TRY_ASSIGN(std::vector<RecallConversation> conversations,
-                     chosen_conversations(options, file));
+  return chosen_conversations(options, file);
+}
+
+Result<TaskPtr> make_recall_task(const RecallOptions& options) {
+  SATCHEL_TRY_ASSIGN(std::vector<RecallConversation> conversations, recall_conversations(options));
   return TaskPtr(std::make_unique<RecallTask>(std::move(conversations), options));
 }
 

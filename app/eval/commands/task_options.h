@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "app/eval/commands/recall_file.h"
 #include "app/eval/commands/task.h"
 
 namespace satchel::app {
@@ -34,6 +35,8 @@ struct RecallOptions {
 };
 void add_question_options(CLI::App& command, RecallOptions& options);  // --sets … --question
 void add_recall_options(CLI::App& command, RecallOptions& options);
+// Those of the file that are asked, one of them at least.
+Result<std::vector<RecallConversation>> recall_conversations(const RecallOptions& options);
 Result<TaskPtr> make_recall_task(const RecallOptions& options);
 
 // Far enough apart that no two runs of different --seed share a text.

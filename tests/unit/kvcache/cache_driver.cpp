@@ -568,6 +568,14 @@ Result<void> CacheDriver::gather(std::size_t first, std::size_t n, CacheDriver& 
   return {};
 }
 
+Result<void> CacheDriver::place(std::size_t first, std::size_t n, CacheDriver& other) {
+  const std::size_t at = cache_->n_tokens();
+  SATCHEL_TRY(cache_->edit().place(first, n, other.cache_->state()));
+  for (std::size_t i = 0; i < n; ++i)
+    (text_[at + i] = other.token(first + i)).shift += static_cast<std::int32_t>(at - first);
+  return {};
+}
+
 void CacheDriver::clear() {
   cache_->clear();
   text_.clear();

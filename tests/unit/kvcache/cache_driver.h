@@ -77,6 +77,7 @@ class CacheDriver {
   Result<void> truncate(std::size_t n_tokens);
   Result<void> move_text(std::size_t first, std::int32_t by);
   Result<void> gather(std::size_t first, std::size_t n, CacheDriver& other);
+  Result<void> place(std::size_t first, std::size_t n, CacheDriver& other);
   void clear();
   Result<CacheDriver> fork();
   // A fork that reads the same from now on, not something else.

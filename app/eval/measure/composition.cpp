@@ -1,0 +1,218 @@
+#include "app/eval/measure/composition.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "app/eval/measure/speed.h"
+#include "kernels/base/clock.h"
+#include "runtime/fidelity/fidelity.h"
+
+namespace satchel::eval {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+constexpr std::size_t kComparedMax = 16;  // tokens of an answer
+
+struct Answered {
+  Ids ids;
+  bool is_right = false;
+};
+
+class Composer {
+ public:
+  Composer(runtime::Engine& engine, const Composition& of, RowText text)
+      : engine_(engine), of_(of), text_(std::move(text)) {}
+
+  Result<void> read_apart();
+  Result<ComposedFigures> read();
+  Result<ComposedFigures> compose(const RereadWay& way);
+
+ private:
+  Result<double> place(const RereadWay& way, const Ids& question);
+  Result<double> read_asked(const Ids& question, double share);
+  Ids first_tokens(std::size_t n) const;
+  Result<Answered> answer(const ComposedQuestion& question);
+  // Next-token logits along an answer.
+  Result<std::vector<float>> along(const ComposedQuestion& question, const Ids& answer);
+  Result<Answered> judge(const ComposedQuestion& question, ComposedFigures& out);
+  std::size_t n_head() const { return of_.head.size(); }
+
+  runtime::Engine& engine_;
+  const Composition& of_;
+  RowText text_;
+  std::vector<StretchRows> documents_;
+  std::vector<Answered> exact_;                   // of reading, to each question
+  std::vector<std::vector<float>> exact_logits_;  // likewise, along() them
+};
+
+Result<void> Composer::read_apart() {
+  SATCHEL_TRY(text_.read(of_.head, 0));
+  for (const ComposedDocument& document : of_.documents) {
+    documents_.emplace_back();
+    if (document.is_new) continue;
+    if (!document.behind.empty()) SATCHEL_TRY(text_.read(document.behind, 0));
+    SATCHEL_TRY(text_.read(document.ids, 0));
+    SATCHEL_TRY_ASSIGN(documents_.back(),
+                       text_.rows(n_head() + document.behind.size(), document.ids.size()));
+    text_.truncate(n_head());
+  }
+  return {};
+}
+
+Result<Answered> Composer::answer(const ComposedQuestion& question) {
+  const std::size_t n_before = text_.n_tokens();
+  SATCHEL_TRY_ASSIGN(std::vector<float> logits, text_.read(question.ids, 1));
+  Answered out;
+  std::string said;
+  while (out.ids.size() < question.n_tokens_max) {
+    const auto id = static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
+    if (engine_.tokenizer().ends_turn(id)) break;
+    out.ids.push_back(id);
+    said = engine_.tokenizer().text(out.ids);
+    if (question.enough && question.enough(said)) break;
+    SATCHEL_TRY_ASSIGN(logits, text_.read({&id, 1}, 1));
+  }
+  out.is_right = question.right && question.right(said);
+  text_.truncate(n_before);
+  return out;
+}
+
+Result<std::vector<float>> Composer::along(const ComposedQuestion& question, const Ids& answer) {
+  const std::size_t n_before = text_.n_tokens();
+  const std::size_t n = std::min(answer.size(), kComparedMax - 1);
+  Ids ids = question.ids;
+  ids.insert(ids.end(), answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(n));
+  SATCHEL_TRY_ASSIGN(std::vector<float> logits, text_.read(ids, n + 1));
+  text_.truncate(n_before);
+  return logits;
+}
+
+Result<Answered> Composer::judge(const ComposedQuestion& question, ComposedFigures& out) {
+  SATCHEL_TRY_ASSIGN(Answered answered, answer(question));
+  out.n_judged += question.right ? 1u : 0u;
+  out.n_right += answered.is_right ? 1u : 0u;
+  return answered;
+}
+
+Result<ComposedFigures> Composer::read() {
+  ComposedFigures out{.reread = 1};
+  Ids all;
+  for (const ComposedDocument& document : of_.documents)
+    all.insert(all.end(), document.ids.begin(), document.ids.end());
+  const SystemClock clock;
+  const double began = clock.steady_ms(), began_cpu = cpu_ms();
+  SATCHEL_TRY(text_.read(all, 0));
+  SATCHEL_TRY(text_.read(of_.questions.front().ids, 1));
+  out.first_token_ms = clock.steady_ms() - began;
+  out.first_token_cpu_ms = cpu_ms() - began_cpu;
+  text_.truncate(n_head() + all.size());
+  for (const ComposedQuestion& question : of_.questions) {
+    SATCHEL_TRY_ASSIGN(exact_.emplace_back(), judge(question, out));
+    SATCHEL_TRY_ASSIGN(exact_logits_.emplace_back(), along(question, exact_.back().ids));
+  }
+  return out;
+}
+
+Ids Composer::first_tokens(std::size_t n) const {
+  Ids out;
+  std::size_t begin = n_head();
+  for (const ComposedDocument& document : of_.documents) {
+    const bool has_moved = !document.is_new && begin != n_head() + document.behind.size();
+    for (std::size_t t = 0; has_moved && t < std::min(n, document.ids.size()); ++t)
+      out.push_back(static_cast<std::int32_t>(begin + t));
+    begin += document.ids.size();
+  }
+  return out;
+}
+
+Result<double> Composer::read_asked(const Ids& question, double share) {
+  SATCHEL_TRY_ASSIGN(const std::vector<float> seen, text_.attention(question));
+  Ids chosen = largest(std::span(seen).subspan(n_head()), share);
+  for (std::int32_t& at : chosen) at += static_cast<std::int32_t>(n_head());
+  SATCHEL_TRY(text_.reread(chosen));
+  return static_cast<double>(chosen.size()) / static_cast<double>(seen.size() - n_head());
+}
+
+// Behind the head. Gives the share that was read again.
+Result<double> Composer::place(const RereadWay& way, const Ids& question) {
+  text_.truncate(n_head());
+  for (std::size_t i = 0; i < documents_.size(); ++i) {
+    const ComposedDocument& document = of_.documents[i];
+    if (document.is_new) SATCHEL_TRY(text_.read(document.ids, 0));
+    if (!document.is_new) SATCHEL_TRY(text_.place(documents_[i]));
+  }
+  if (way.of == RereadWay::Of::changed) return text_.reread_changed(n_head(), way.share);
+  if (way.of == RereadWay::Of::asked) return read_asked(question, way.share);
+  const Ids first = first_tokens(way.n_first);
+  SATCHEL_TRY(text_.reread(first));
+  return static_cast<double>(first.size()) / static_cast<double>(text_.n_tokens() - n_head());
+}
+
+Result<ComposedFigures> Composer::compose(const RereadWay& way) {
+  ComposedFigures out;
+  const SystemClock clock;
+  for (std::size_t i = 0; i < of_.questions.size(); ++i) {
+    const ComposedQuestion& question = of_.questions[i];
+    const double began = clock.steady_ms(), began_cpu = cpu_ms();
+    if (i == 0 || way.of == RereadWay::Of::asked) {
+      SATCHEL_TRY_ASSIGN(out.reread, place(way, question.ids));
+    }
+    if (i == 0) {
+      const std::size_t n = text_.n_tokens();
+      SATCHEL_TRY(text_.read(question.ids, 1));
+      out.first_token_ms = clock.steady_ms() - began;
+      out.first_token_cpu_ms = cpu_ms() - began_cpu;
+      text_.truncate(n);
+    }
+    SATCHEL_TRY(judge(question, out));
+    SATCHEL_TRY_ASSIGN(const std::vector<float> logits, along(question, exact_[i].ids));
+    const runtime::Fidelity same =
+        runtime::compare_logits(exact_logits_[i], logits, engine_.config().n_vocabulary);
+    out.n_compared += same.n_tokens;
+    out.n_same += same.agreement * static_cast<double>(same.n_tokens);
+    out.kl_sum += same.kl * static_cast<double>(same.n_tokens);
+  }
+  return out;
+}
+
+}  // namespace
+
+void ComposedFigures::add(const ComposedFigures& other) {
+  first_token_ms += other.first_token_ms;
+  first_token_cpu_ms += other.first_token_cpu_ms;
+  reread += other.reread;
+  n_judged += other.n_judged;
+  n_right += other.n_right;
+  n_compared += other.n_compared;
+  n_same += other.n_same;
+  kl_sum += other.kl_sum;
+}
+
+Result<std::vector<ComposedFigures>> measure_composition(runtime::Engine& engine,
+                                                         const Composition& composition,
+                                                         std::span<const RereadWay> ways,
+                                                         std::stop_token stop) {
+  std::size_t n = composition.head.size(), n_after = 0;
+  std::size_t n_apart = 0;
+  for (const ComposedDocument& document : composition.documents) {
+    n += document.ids.size();
+    n_apart =
+        std::max(n_apart, composition.head.size() + document.behind.size() + document.ids.size());
+  }
+  for (const ComposedQuestion& question : composition.questions)
+    n_after = std::max(n_after, question.ids.size() + question.n_tokens_max);
+  SATCHEL_TRY_ASSIGN(RowText text,
+                     RowText::open(engine, std::max(n + n_after, n_apart), std::move(stop)));
+  Composer composer(engine, composition, std::move(text));
+  SATCHEL_TRY(composer.read_apart());
+  std::vector<ComposedFigures> out;
+  SATCHEL_TRY_ASSIGN(out.emplace_back(), composer.read());
+  for (const RereadWay& way : ways) {
+    SATCHEL_TRY_ASSIGN(out.emplace_back(), composer.compose(way));
+  }
+  return out;
+}
+
+}  // namespace satchel::eval

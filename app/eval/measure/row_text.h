@@ -1,0 +1,90 @@
+// RowText: a text as exact rows of keys and values, each at the slot of its position. Stretches
+// that were read elsewhere can be placed in it, their keys rotated to where they stand now, and
+// tokens of it read again where they stand. For measurements: nothing is compressed.
+//   needs   an Engine that nobody else uses meanwhile, and that outlives it
+//   errors  unsupported MODEL_ARCH: not all layers are of plain attention; CONTEXT_FULL,
+//           cancelled/STOPPED; those of model and arena
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "kvcache/lanes/arena.h"
+#include "runtime/engine.h"
+#include "runtime/model/graph.h"
+
+namespace satchel::eval {
+
+// A stretch of a text as it was read, in main memory.
+struct StretchRows {
+  std::size_t first = 0;                // where it stood
+  std::vector<std::int32_t> ids;        // [n_tokens]
+  std::vector<std::vector<Half>> k, v;  // [n_lanes][n_tokens, head_dim]
+};
+
+class RowText {
+ public:
+  static Result<RowText> open(runtime::Engine& engine, std::size_t n_tokens_max,
+                              std::stop_token stop);
+
+  std::size_t n_tokens() const { return ids_.size(); }
+  void truncate(std::size_t n_tokens) { ids_.resize(n_tokens); }
+  // Behind the text. Gives the logits [n_logits, n_vocabulary] after the last tokens.
+  Result<std::vector<float>> read(std::span<const std::int32_t> ids, std::size_t n_logits);
+  Result<StretchRows> rows(std::size_t first, std::size_t n_tokens) const;
+  // Behind the text.
+  Result<void> place(const StretchRows& stretch);
+  // How much attention `ids`, read behind the text and dropped, give each token of it: summed over
+  // them and all lanes.
+  Result<std::vector<float>> attention(std::span<const std::int32_t> ids);
+  // The tokens at these positions, rising, see the text as it is now, and take their own places.
+  Result<void> reread(std::span<const std::int32_t> positions);
+  // That for a share of the tokens from `first` on: those whose keys and values in layer 1 differ
+  // most from what is held. All of them go through layer 0, which tells it. Gives the share that
+  // was read again, the mean over the layers.
+  //   source   arXiv:2405.16444 (CacheBlend), section 4.3, and its code: one layer decides
+  Result<double> reread_changed(std::size_t first, double share);
+
+ private:
+  struct Run;  // tokens on their way through the layers
+  RowText(runtime::Engine& engine, std::stop_token stop)
+      : engine_(&engine), stop_(std::move(stop)) {}
+  const runtime::ModelConfig& config() const { return engine_->config(); }
+  kernels::Backend& backend() const;
+  Half* k(std::size_t layer, std::size_t head) const;
+  Half* v(std::size_t layer, std::size_t head) const;
+  Result<void> enter(Run& run, std::size_t n_logits);
+  Result<void> go_through(Run& run);
+  Result<void> go_through(Run& run, std::size_t layer);
+  // Queries, keys and values of so many of the run's tokens, in the step's workspace.
+  Result<runtime::LayerStep> project(Run& run, std::size_t layer, std::size_t at, std::size_t n);
+  Result<void> store(std::size_t layer, std::span<const std::int32_t> positions,
+                     const runtime::Workspace& work);
+  Result<void> show(std::size_t layer, std::size_t n_tokens);
+  Result<void> fetch(std::size_t layer, std::size_t first, std::size_t n_tokens,
+                     StretchRows& to) const;
+  Result<void> add_scores(const Run& run, const runtime::LayerStep& step);
+  Result<std::vector<float>> changes(Run& run, std::size_t layer);
+  Result<void> keep(Run& run, std::span<const std::int32_t> chosen);
+  Result<void> place_keys(std::size_t layer, const StretchRows& stretch, std::size_t first_lane,
+                          const runtime::PassScratch& scratch);
+
+  runtime::Engine* engine_;
+  std::stop_token stop_;
+  std::size_t n_max_ = 0;
+  std::vector<std::size_t> layer_at_;  // [n_layers], bytes from the beginning of rows_
+  kernels::Buffer rows_, positions_;   // positions_ [n_max_]: 0, 1, …
+  std::shared_ptr<kvcache::Arena> arena_;
+  std::vector<std::unique_ptr<kernels::LaneTable>> tables_;  // [n_layers]
+  std::vector<kernels::ExactRun> shown_;                     // of the layer in work
+  std::vector<std::int32_t> ids_;
+};
+
+// Of n values the `share` largest, as rising indices; of equal ones the lower index.
+std::vector<std::int32_t> largest(std::span<const float> values, double share);
+
+}  // namespace satchel::eval
