@@ -6,6 +6,7 @@
 
 #include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
+#include "storage/folder/network_disk.h"
 
 namespace satchel::storage {
 namespace fs = std::filesystem;
@@ -22,6 +23,15 @@ std::string utc_date(std::int64_t wall_ms) {
   };
   return std::to_string(int{date.year()}) + "-" + two_digits(unsigned{date.month()}) + "-" +
          two_digits(unsigned{date.day()});
+}
+
+// What such a disk does to chats, for people.
+std::string on_network_disk(const fs::path& folder) {
+  const std::string kind(network_disk(folder).value_or("unknown"));
+  return "The chats are in \"" + folder.string() + "\", on a disk that may be on the network (" +
+         kind +
+         "). They are saved in the slower way that suits it. Use them from one computer at a time. "
+         "A folder on a local disk is safer.";
 }
 
 }  // namespace
@@ -187,7 +197,9 @@ bool Store::ended_unclean() const {
 std::vector<std::string> Store::notices() const {
   std::vector<std::string> notices;
   if (!state_->cache_notice.empty()) notices.push_back(state_->cache_notice);
-  if (const auto& why = state_->library->report().read_only) notices.push_back(why->message);
+  const LibraryReport& report = state_->library->report();
+  if (report.read_only) notices.push_back(report.read_only->message);
+  if (!report.has_shared_memory) notices.push_back(on_network_disk(state_->options.data_dir));
   return notices;
 }
 

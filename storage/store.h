@@ -1,8 +1,8 @@
 // Store: the open data of a user: the lock, library.db and kvcache.db.
 //   owns    library.lock (flock; contains the process id while open, which reveals unclean ends),
 //           and one writing connection per file
-//   needs   folders on a local disk; missing ones are created with mode 0700, files with 0600. A
-//           folder of another user is refused. Both folders may be the same.
+//   needs   folders; missing ones are created with mode 0700, files with 0600. A folder of another
+//           user is refused. Both folders may be the same. On a network disk notices() says so.
 //   errors  LIBRARY_LOCKED (another process is writing; open read_only to list), NO_LIBRARY
 //           (read_only, but nothing exists), LIBRARY_DAMAGED, STORAGE
 //   threads one call at a time, for the store and what it owns together

@@ -74,7 +74,7 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
     if (owner.ok() && !*owner) return not_begun_whole();
     return discarded("Another version of Satchel wrote the saved caches.");
   }
-  if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
+  if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_journal());
   if (empty) {
     SATCHEL_TRY(migrate(db, kv_migrations()));
     SATCHEL_TRY_ASSIGN(Query insert,
