@@ -48,6 +48,7 @@ struct Store::State {
   bool writes_kv = false;
   bool has_orphans = false;
 
+  Result<void> make_folder_of(const fs::path& file) const;
   Result<void> open_library();
   Result<void> check_not_emptied(const fs::path& library_file) const;
   bool can_write() const;
@@ -80,6 +81,12 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   return std::unique_ptr<Store>(new Store(std::move(state)));
 }
 
+Result<void> Store::State::make_folder_of(const fs::path& file) const {
+  SATCHEL_TRY(make_private_folder_of(file));
+  if (options.folders == StoreFolders::ours) close_to_others(file.parent_path());
+  return {};
+}
+
 Result<void> Store::State::open_library() {
   LibraryOptions to{.path = options.data_dir / "library.db",
                     .mode = options.mode,
@@ -90,7 +97,7 @@ Result<void> Store::State::open_library() {
                     .vfs = options.vfs};
   std::error_code ignored;
   if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
-    SATCHEL_TRY(make_private_folder_of(to.path));
+    SATCHEL_TRY(make_folder_of(to.path));
   if (options.mode == OpenMode::read_write) {
     auto taken = FolderLock::take(options.data_dir / "library.lock");
     if (taken.ok()) {
@@ -135,7 +142,7 @@ void Store::State::open_kv() {
 }
 
 Result<void> Store::State::prepare_cache_dir() {
-  SATCHEL_TRY(make_private_folder_of(options.cache_dir / "kvcache.db"));
+  SATCHEL_TRY(make_folder_of(options.cache_dir / "kvcache.db"));
   if (cache_lock || fs::equivalent(options.cache_dir, options.data_dir)) return {};
   // Two libraries may be given one cache folder; the second does without.
   SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));

@@ -23,10 +23,16 @@ namespace satchel::storage {
 
 inline constexpr std::uint64_t kQuotaBytes = 8ull << 30;  // chosen, not measured
 
+enum class StoreFolders {
+  ours,   // nobody else keeps anything there: others' rights to them are taken away
+  named,  // somebody chose them: so only where they are made here
+};
+
 struct StoreOptions {
   std::filesystem::path data_dir = {};   // precious
   std::filesystem::path cache_dir = {};  // disposable; gets a CACHEDIR.TAG unless it is data_dir
-  const Clock* clock = nullptr;          // not owned; nullptr: the system's
+  StoreFolders folders = StoreFolders::named;
+  const Clock* clock = nullptr;  // not owned; nullptr: the system's
   LogSink log = {};
   OpenMode mode = OpenMode::read_write;
   std::uint64_t quota_bytes = kQuotaBytes;  // of saved caches; 0: no limit

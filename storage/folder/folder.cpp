@@ -138,6 +138,12 @@ Result<void> make_private_folder_of(const fs::path& file) {
   return fs::exists(file, error) ? Result<void>() : sync_names_of(folder);
 }
 
+void close_to_others(const fs::path& folder) {
+  std::error_code ignored;
+  fs::permissions(folder, fs::perms::group_all | fs::perms::others_all, fs::perm_options::remove,
+                  ignored);
+}
+
 Result<void> make_private_file(const fs::path& path) {
   const File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
   if (file.get() < 0) return system_error(path, errno);

@@ -51,6 +51,20 @@ TEST(Store, folders_and_files_are_for_their_owner_alone) {
     EXPECT_EQ(mode_of(folder / name), 0600u) << name;
 }
 
+TEST(Store, takes_the_rights_of_others_from_its_own_folders_but_not_from_those_that_were_named) {
+  for (const StoreFolders whose : {StoreFolders::ours, StoreFolders::named}) {
+    const TempFolder folder;
+    for (const char* name : {"data", "cache"}) {
+      fs::create_directory(folder / name);
+      fs::permissions(folder / name, fs::perms(0755));
+    }
+    open_store(folder, {.folders = whose});
+    const unsigned wanted = whose == StoreFolders::ours ? 0700u : 0755u;
+    EXPECT_EQ(mode_of(folder / "data"), wanted);
+    EXPECT_EQ(mode_of(folder / "cache"), wanted);
+  }
+}
+
 TEST(Store, takes_the_rights_of_others_from_a_file_that_has_them) {
   const TempFolder folder;
   open_store(folder);
