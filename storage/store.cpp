@@ -235,6 +235,37 @@ Result<fs::path> Store::back_up(const fs::path& folder) {
   return file;
 }
 
+std::vector<LibraryCopy> Store::copies() const {
+  std::vector<LibraryCopy> found;
+  for (const fs::path& copy : backups_of(state_->options.data_dir / "library.db")) {
+    std::error_code unknown;
+    const std::uintmax_t bytes = fs::file_size(copy, unknown);
+    found.push_back({.name = copy.filename().string(),
+                     .bytes = unknown ? 0 : bytes,
+                     .written_ms = written_at(copy).value_or(0)});
+  }
+  return found;
+}
+
+Result<void> Store::delete_copy(std::string_view name) {
+  const Library& library = *state_->library;
+  if (library.report().read_only) return *library.report().read_only;
+  if (library.found_damage())
+    return Error{
+        ErrorKind::storage, "READ_ONLY",
+        "The library is damaged, and this copy may be all that is left of a message. It is "
+        "kept."};
+  for (const fs::path& copy : backups_of(state_->options.data_dir / "library.db")) {
+    if (copy.filename() != name) continue;
+    std::error_code error;
+    fs::remove(copy, error);
+    if (!error) return {};
+    return Error{ErrorKind::storage, "STORAGE",
+                 "\"" + copy.string() + "\" could not be deleted: " + error.message() + "."};
+  }
+  return ChatStore::delete_copy(name);
+}
+
 bool Store::has_orphans() const {
   return state_->has_orphans;
 }

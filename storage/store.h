@@ -21,6 +21,8 @@
 
 namespace satchel::storage {
 
+using runtime::LibraryCopy;
+
 inline constexpr std::uint64_t kQuotaBytes = 8ull << 30;  // chosen, not measured
 
 enum class StoreFolders {
@@ -64,6 +66,9 @@ class Store final : public runtime::ChatStore {
   // A copy of the library in a folder, which is made where it is missing: library-DATE.db, for its
   // owner alone. Possible while other processes write.
   Result<std::filesystem::path> back_up(const std::filesystem::path& folder);
+  // The copies that migrations left.
+  std::vector<LibraryCopy> copies() const override;
+  Result<void> delete_copy(std::string_view name) override;
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;

@@ -84,6 +84,7 @@ struct ModelSwitched {
 struct ChatsListed {
   std::vector<Chat> chats;  // those that have messages
   ChatFilter filter = ChatFilter::present;
+  std::vector<LibraryCopy> copies = {};  // with ChatFilter::removed: they have the same words
 };
 struct PassagesFound {
   std::string words;  // that were looked for

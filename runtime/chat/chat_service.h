@@ -101,6 +101,8 @@ class ChatService {
   // Of a removed chat: its messages and its saved cache, for good. And closes it.
   //   errors  invalid, PARAM: it was not removed before; CHAT_OPEN: it answers
   Result<void> delete_now(ChatId chat, const ChatCall& call = {});
+  // Of ChatsListed::copies, for good.
+  Result<void> delete_copy(const std::string& name, const ChatCall& call = {});
 
   // --- open chats
   Result<ChatHandle> begin(ChatStart start, ChatHandle instead_of = {}, const ChatCall& call = {});

@@ -343,6 +343,9 @@ void showDeletedChats(Scene& scene) {
   openSample(scene, u"compact"_s);
   for (const ChatKey chat : {2, 3, 5}) scene.state.deleteChat(chat);
   scene.state.forgetDeleted();
+  const qint64 now = QDateTime::currentMSecsSinceEpoch();
+  scene.engine.script.copies = {
+      {.name = "library-before-2.db", .bytes = 48'300'000, .written_ms = now - 12 * 86'400'000LL}};
   Scene::settle();
   scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
 }

@@ -151,10 +151,16 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
   tell(runtime::ChatChanged{rowOf(entry)});
 }
 
+void ScriptedEngine::deleteCopy(const QString& name) {
+  script.copies.removeIf(
+      [&](const runtime::LibraryCopy& copy) { return copy.name == name.toStdString(); });
+}
+
 void ScriptedEngine::listDeleted() {
   ++m_deletedAsked;
   if (script.isDeletedListLate) return;
   runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
+  listed.copies.assign(script.copies.begin(), script.copies.end());
   for (const auto& [key, chat] : m_deleted) {
     listed.chats.push_back(rowOf(chat.entry));
     listed.chats.back().removed_ms = listed.chats.back().used_ms;

@@ -42,8 +42,9 @@ class ScriptedEngine final : public EngineClient {
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
     QList<runtime::ChatMemory> packing;
-    bool isDeletedListLate = false;  // listDeleted() is not answered
-    QList<runtime::Failed> errors;   // the next requests of that kind fail, once each
+    QList<runtime::LibraryCopy> copies;  // those that updates left
+    bool isDeletedListLate = false;      // listDeleted() is not answered
+    QList<runtime::Failed> errors;       // the next requests of that kind fail, once each
   };
 
   using EngineClient::EngineClient;
@@ -59,6 +60,7 @@ class ScriptedEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
+  void deleteCopy(const QString& name) override;
   void listDeleted() override;
   void search(const QString& words) override { m_searched.append(words); }
   void send(const QString& text) override;

@@ -187,6 +187,28 @@ TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
   EXPECT_FALSE(popup->restoreButton()->isEnabled());
 }
 
+TEST_F(WindowTest, a_copy_that_an_update_left_is_shown_and_can_only_be_deleted) {
+  scene.state.deleteChat(scene.engine.addChat(u"first"_s, QDateTime::currentDateTime(), {}));
+  scene.engine.script.copies = {
+      {.name = "library-before-2.db",
+       .bytes = 12'300'000,
+       .written_ms = QDateTime::currentDateTime().addDays(-3).toMSecsSinceEpoch()}};
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+  auto* popup = scene.window->findChild<DeletedChatsPopup*>();
+  ASSERT_NE(popup, nullptr);
+  ASSERT_EQ(popup->list()->count(), 2);
+  EXPECT_TRUE(popup->restoreButton()->isEnabled());
+  popup->list()->setCurrentRow(1);
+  EXPECT_EQ(popup->list()->currentItem()->text(),
+            u"Copy before an update · 12.3 MB · 3 days ago"_s);
+  EXPECT_FALSE(popup->restoreButton()->isEnabled());
+  popup->deleteButton()->click();
+  waitAsForAnotherClick();
+  popup->deleteButton()->click();
+  EXPECT_EQ(popup->list()->count(), 1);
+  EXPECT_TRUE(scene.engine.script.copies.isEmpty());
+}
+
 TEST_F(WindowTest, deleted_chats_that_come_late_are_asked_for_and_shown_once) {
   auto* panel = scene.window->findChild<ChatListPanel*>();
   const auto n_popups = [panel] { return panel->findChildren<DeletedChatsPopup*>().size(); };

@@ -84,6 +84,7 @@ class AppState : public QObject {
   void listDeleted();
   void restoreChat(ChatKey chat);
   void deleteNow(ChatKey chat);
+  void deleteCopy(const QString& name);
   void send(const QString& text);
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
@@ -126,7 +127,7 @@ class AppState : public QObject {
   void progressChanged();
   void resumeChanged();
   void deletedChanged();
-  void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void deletedListed(const satchel::ui::DeletedList& deleted);
   void listingFailed();  // of chats, deleted ones or not
   void foundChanged();
   void messageWanted(int row);

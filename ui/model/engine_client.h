@@ -36,6 +36,8 @@ class EngineClient : public QObject {
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;
   virtual void deleteNow(ChatKey chat) = 0;
+  // Of the copies that listDeleted() tells, for good.
+  virtual void deleteCopy(const QString& name) = 0;
   virtual void listDeleted() = 0;
   // In the messages of all chats; takes the place of what was looked for before, and waits for no
   // answer.

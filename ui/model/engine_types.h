@@ -34,6 +34,19 @@ struct ChatEntry {
   QDateTime changed;
 };
 
+// A copy of all chats that an update left.
+struct CopyEntry {
+  QString name;
+  qint64 bytes = 0, writtenMs = 0;
+};
+
+// What was deleted and is still kept.
+struct DeletedList {
+  QList<ChatEntry> chats;  // changed: when each was deleted
+  QList<CopyEntry> copies;
+  qint64 nowMs = 0;  // since 1970
+};
+
 struct Message {
   qint64 id = 0;
   runtime::Role role = runtime::Role::user;

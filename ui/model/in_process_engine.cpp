@@ -159,6 +159,12 @@ void InProcessEngine::deleteNow(ChatKey chat) {
           [this, chat](const Call& call) { (void)m_service->delete_now({chat}, call); });
 }
 
+void InProcessEngine::deleteCopy(const QString& name) {
+  request(ChatTask::remove_chat, [this, name](const Call& call) {
+    (void)m_service->delete_copy(name.toStdString(), call);
+  });
+}
+
 void InProcessEngine::listDeleted() {
   request(ChatTask::list_chats,
           [this](const Call& call) { (void)m_service->chats(call, runtime::ChatFilter::removed); });

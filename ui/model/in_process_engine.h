@@ -33,6 +33,7 @@ class InProcessEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override;
+  void deleteCopy(const QString& name) override;
   void listDeleted() override;
   void search(const QString& words) override;
   void send(const QString& text) override;
