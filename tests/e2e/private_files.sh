@@ -15,7 +15,7 @@ touch "$data/library.lock" "$cache/CACHEDIR.TAG"
 "$1" chat --chat a --prompt Hi --max-tokens 1 >/dev/null
 "$1" search Hi >/dev/null
 "$1" backup "$home/copies" >/dev/null
-"$1" chat --store "$home/named" --prompt Hi --max-tokens 1 >/dev/null
+"$1" chat --store "$home/named" --chat b --prompt Hi --max-tokens 1 >/dev/null
 if [ $# -gt 1 ]; then
   "$2" &
   window=$!
