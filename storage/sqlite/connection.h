@@ -126,8 +126,8 @@ class Connection {
                          std::vector<std::byte>& into);
   Result<Transaction> begin(Sync sync);
 
-  // How changes become whole: with a write-ahead log, which readers share in memory; with a rollback
-  // journal where has_shared_memory() is false.
+  // How changes become whole: with a write-ahead log, whose index readers share in memory; with a
+  // rollback journal where has_shared_memory() is false.
   Result<void> use_journal();
   // Whether processes can share memory beside the file. Those of two computers cannot, on a network
   // disk.

@@ -13,6 +13,7 @@
 #include <QTextBlock>
 
 #include "scenes.h"
+#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
@@ -189,10 +190,8 @@ TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
 
 TEST_F(WindowTest, a_copy_that_an_update_left_is_shown_and_can_only_be_deleted) {
   scene.state.deleteChat(scene.engine.addChat(u"first"_s, QDateTime::currentDateTime(), {}));
-  scene.engine.script.copies = {
-      {.name = "library-before-2.db",
-       .bytes = 12'300'000,
-       .written_ms = QDateTime::currentDateTime().addDays(-3).toMSecsSinceEpoch()}};
+  const std::int64_t threeDays = 3 * 86'400'000LL;
+  scene.engine.script.copies = {{"library-before-2.db", 12'300'000, scene.clock.wall - threeDays}};
   scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
   auto* popup = scene.window->findChild<DeletedChatsPopup*>();
   ASSERT_NE(popup, nullptr);
@@ -200,7 +199,7 @@ TEST_F(WindowTest, a_copy_that_an_update_left_is_shown_and_can_only_be_deleted) 
   EXPECT_TRUE(popup->restoreButton()->isEnabled());
   popup->list()->setCurrentRow(1);
   EXPECT_EQ(popup->list()->currentItem()->text(),
-            u"Copy before an update · 12.3 MB · 3 days ago"_s);
+            u"Copy before an update · %1 · 3 days ago"_s.arg(formatBytes(12'300'000)));
   EXPECT_FALSE(popup->restoreButton()->isEnabled());
   popup->deleteButton()->click();
   waitAsForAnotherClick();
