@@ -130,6 +130,10 @@ struct MessagesReplaced {
 struct VersionsChanged {
   std::vector<MessageVersions> messages;
 };
+// What pin() and forget() have marked, all of it; of ChatOpened, too.
+struct MarksChanged {
+  std::vector<MessageId> pinned, forgotten;
+};
 struct AnswerStarted {
   MessageId answer;  // 0: there was no room for one
 };
@@ -185,8 +189,8 @@ using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed,
                  PassagesFound, ChatEntered, ChatChanged, ChatRemoved, ChatOpened, ChatShown,
                  ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced, VersionsChanged,
-                 DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
-                 OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
+                 MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded,
+                 WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
                  LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none

@@ -379,6 +379,7 @@ void ChatService::tell_resumed(OpenChat& chat, ResumeReport& report, Running& ru
   running.tell(report);
   tell_thoughts(chat, running);
   tell_versions(chat, running, /*also_none=*/false);
+  tell_marks(chat, running, /*also_none=*/false);
   tell_cache(chat, running);
 }
 

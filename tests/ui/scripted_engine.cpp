@@ -198,6 +198,14 @@ void ScriptedEngine::answerAgain(qint64 id) {
   then([this] { tell(script.versions); });
 }
 
+void ScriptedEngine::setMark(qint64 message, MessageMark mark) {
+  const runtime::MessageId id{message};
+  for (auto* marked : {&m_marks.pinned, &m_marks.forgotten}) std::erase(*marked, id);
+  if (mark == MessageMark::Pinned) m_marks.pinned.push_back(id);
+  if (mark == MessageMark::Forgotten) m_marks.forgotten.push_back(id);
+  tell(m_marks);
+}
+
 void ScriptedEngine::switchTo(qint64 version) {
   m_replaceAsked = QStringLiteral("switch %1").arg(version);
   if (!begins(ChatTask::edit)) return;

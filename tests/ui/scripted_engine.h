@@ -67,6 +67,7 @@ class ScriptedEngine final : public EngineClient {
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
+  void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override { m_thinks = thinks; }
@@ -143,6 +144,7 @@ class ScriptedEngine final : public EngineClient {
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
   int m_deletedAsked = 0;
+  runtime::MarksChanged m_marks;
   QList<ChatSettings> m_previewsAsked;
 };
 

@@ -112,6 +112,9 @@ class AppState : public QObject {
   bool sendInstead(qint64 message, const QString& text);
   void answerAgain(int row);
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
+  // Of a message that the model has read; a document in parts has no mark.
+  bool canMark(int row) const;
+  void setMark(int row, MessageMark mark);
   // The question that the row answers; empty: there is none.
   QString questionOf(int row) const;
   // The same, once more.

@@ -93,6 +93,7 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
           [this](const runtime::VersionsChanged& changed) {
             m_conversation.setVersions(changed.messages);
           },
+          [this](const runtime::MarksChanged& changed) { m_conversation.setMarks(changed); },
           [this](const runtime::Progress& progress) {
             if (!isBusy()) return;
             m_reading.update(progress, m_clock->steady_ms() / 1000);

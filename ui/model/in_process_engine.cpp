@@ -212,6 +212,19 @@ void InProcessEngine::switchTo(qint64 version) {
   });
 }
 
+void InProcessEngine::setMark(qint64 message, MessageMark mark) {
+  request(ChatTask::edit, [this, message, mark](const Call& call) {
+    switch (mark) {
+      case MessageMark::None:
+        return (void)m_service->unpin(m_open, {message}, call);
+      case MessageMark::Pinned:
+        return (void)m_service->pin(m_open, {message}, call);
+      case MessageMark::Forgotten:
+        return (void)m_service->forget(m_open, {message}, call);
+    }
+  });
+}
+
 void InProcessEngine::askAll(const QString& question) {
   m_service->make_way();
   request(ChatTask::send, [this, question](const Call& call) {

@@ -40,6 +40,7 @@ class InProcessEngine final : public EngineClient {
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
+  void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override;
