@@ -78,7 +78,8 @@ Paths standard_paths(const fs::path& store) {
   paths.models_dir = paths.data_dir / "models";
   paths.bundled_model = bundled_model();
   find_backends(paths);
-  if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
+  paths.is_named_store = !store.empty();
+  if (paths.is_named_store) paths.data_dir = paths.cache_dir = fs::absolute(store);
   paths.profiles = paths.cache_dir / "lane-tables";
   return paths;
 }

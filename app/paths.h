@@ -15,6 +15,7 @@ struct Paths {
   std::filesystem::path models_dir;  // the user's own models
   std::filesystem::path bundled_model;
   std::filesystem::path profiles;               // disposable: head-budget profiles made here
+  bool is_named_store = false;                  // --store: somebody else may use the folder, too
   std::vector<std::filesystem::path> backends;  // folders of the GPU's library
   // What of the environment is not heeded, and why, for people; mostly nothing.
   std::string notice;

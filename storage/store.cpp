@@ -10,6 +10,7 @@
 #include "runtime/contract/document_cache.h"
 #include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
+#include "storage/folder/network_disk.h"
 
 namespace satchel::storage {
 namespace fs = std::filesystem;
@@ -36,6 +37,15 @@ bool is_among(const std::vector<KeptDocument>& kept, std::string_view hash) {
   return std::ranges::find(kept, hash, &KeptDocument::hash) != kept.end();
 }
 
+// What such a disk does to chats, for people.
+std::string on_network_disk(const fs::path& folder) {
+  const std::string kind(network_disk(folder).value_or("unknown"));
+  return "The chats are in \"" + folder.string() + "\", on a disk that may be on the network (" +
+         kind +
+         "). They are saved in the slower way that suits it. Use them from one computer at a time. "
+         "A folder on a local disk is safer.";
+}
+
 }  // namespace
 
 struct Store::State {
@@ -50,6 +60,7 @@ struct Store::State {
   bool writes_kv = false;
   bool has_orphans = false;
 
+  Result<void> make_folder_of(const fs::path& file) const;
   Result<void> open_library();
   Result<void> check_not_emptied(const fs::path& library_file) const;
   bool can_write() const;
@@ -83,6 +94,12 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   return std::unique_ptr<Store>(new Store(std::move(state)));
 }
 
+Result<void> Store::State::make_folder_of(const fs::path& file) const {
+  SATCHEL_TRY(make_private_folder_of(file));
+  if (options.folders == StoreFolders::ours) close_to_others(file.parent_path());
+  return {};
+}
+
 Result<void> Store::State::open_library() {
   LibraryOptions to{.path = options.data_dir / "library.db",
                     .mode = options.mode,
@@ -93,7 +110,7 @@ Result<void> Store::State::open_library() {
                     .vfs = options.vfs};
   std::error_code ignored;
   if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
-    SATCHEL_TRY(make_private_folder_of(to.path));
+    SATCHEL_TRY(make_folder_of(to.path));
   if (options.mode == OpenMode::read_write) {
     auto taken = FolderLock::take(options.data_dir / "library.lock");
     if (taken.ok()) {
@@ -138,7 +155,7 @@ void Store::State::open_kv() {
 }
 
 Result<void> Store::State::prepare_cache_dir() {
-  SATCHEL_TRY(make_private_folder_of(options.cache_dir / "kvcache.db"));
+  SATCHEL_TRY(make_folder_of(options.cache_dir / "kvcache.db"));
   if (cache_lock || fs::equivalent(options.cache_dir, options.data_dir)) return {};
   // Two libraries may be given one cache folder; the second does without.
   SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));
@@ -221,7 +238,9 @@ bool Store::ended_unclean() const {
 std::vector<std::string> Store::notices() const {
   std::vector<std::string> notices;
   if (!state_->cache_notice.empty()) notices.push_back(state_->cache_notice);
-  if (const auto& why = state_->library->report().read_only) notices.push_back(why->message);
+  const LibraryReport& report = state_->library->report();
+  if (report.read_only) notices.push_back(report.read_only->message);
+  if (!report.has_shared_memory) notices.push_back(on_network_disk(state_->options.data_dir));
   return notices;
 }
 
@@ -310,6 +329,37 @@ Result<fs::path> Store::back_up(const fs::path& folder) {
   SATCHEL_TRY(make_private_folder_of(file));
   SATCHEL_TRY(state_->library->copy_to(file));
   return file;
+}
+
+std::vector<LibraryCopy> Store::copies() const {
+  std::vector<LibraryCopy> found;
+  for (const fs::path& copy : backups_of(state_->options.data_dir / "library.db")) {
+    std::error_code unknown;
+    const std::uintmax_t bytes = fs::file_size(copy, unknown);
+    found.push_back({.name = copy.filename().string(),
+                     .bytes = unknown ? 0 : bytes,
+                     .written_ms = written_at(copy).value_or(0)});
+  }
+  return found;
+}
+
+Result<void> Store::delete_copy(std::string_view name) {
+  const Library& library = *state_->library;
+  if (library.report().read_only) return *library.report().read_only;
+  if (library.found_damage())
+    return Error{
+        ErrorKind::storage, "READ_ONLY",
+        "The library is damaged, and this copy may be all that is left of a message. It is "
+        "kept."};
+  for (const fs::path& copy : backups_of(state_->options.data_dir / "library.db")) {
+    if (copy.filename() != name) continue;
+    std::error_code error;
+    fs::remove(copy, error);
+    if (!error) return {};
+    return Error{ErrorKind::storage, "STORAGE",
+                 "\"" + copy.string() + "\" could not be deleted: " + error.message() + "."};
+  }
+  return ChatStore::delete_copy(name);
 }
 
 bool Store::has_orphans() const {

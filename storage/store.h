@@ -1,8 +1,8 @@
 // Store: the open data of a user: the lock, library.db and kvcache.db.
 //   owns    library.lock (flock; contains the process id while open, which reveals unclean ends),
 //           and one writing connection per file
-//   needs   folders on a local disk; missing ones are created with mode 0700, files with 0600. A
-//           folder of another user is refused. Both folders may be the same.
+//   needs   folders; missing ones are created with mode 0700, files with 0600. A folder of another
+//           user is refused. Both folders may be the same. On a network disk notices() says so.
 //   errors  LIBRARY_LOCKED (another process is writing; open read_only to list), NO_LIBRARY
 //           (read_only, but nothing exists), LIBRARY_DAMAGED, STORAGE
 //   threads one call at a time, for the store and what it owns together
@@ -21,12 +21,20 @@
 
 namespace satchel::storage {
 
+using runtime::LibraryCopy;
+
 inline constexpr std::uint64_t kQuotaBytes = 8ull << 30;  // chosen, not measured
+
+enum class StoreFolders {
+  ours,   // nobody else keeps anything there: others' rights to them are taken away
+  named,  // somebody chose them: so only where they are made here
+};
 
 struct StoreOptions {
   std::filesystem::path data_dir = {};   // precious
   std::filesystem::path cache_dir = {};  // disposable; gets a CACHEDIR.TAG unless it is data_dir
-  const Clock* clock = nullptr;          // not owned; nullptr: the system's
+  StoreFolders folders = StoreFolders::named;
+  const Clock* clock = nullptr;  // not owned; nullptr: the system's
   LogSink log = {};
   OpenMode mode = OpenMode::read_write;
   std::uint64_t quota_bytes = kQuotaBytes;  // of saved caches; 0: no limit
@@ -64,6 +72,9 @@ class Store final : public runtime::ChatStore {
   // A copy of the library in a folder, which is made where it is missing: library-DATE.db, for its
   // owner alone. Possible while other processes write.
   Result<std::filesystem::path> back_up(const std::filesystem::path& folder);
+  // The copies that migrations left.
+  std::vector<LibraryCopy> copies() const override;
+  Result<void> delete_copy(std::string_view name) override;
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;

@@ -8,7 +8,6 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "runtime/fidelity/meter.h"
-#include "storage/folder/backups.h"
 
 namespace satchel::app {
 namespace {
@@ -93,8 +92,19 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
     }
     text += "\n";
   }
+  Json copies = Json::array();
+  if (filter == runtime::ChatFilter::removed) {
+    for (const storage::LibraryCopy& copy : store.copies()) {
+      copies.push_back(
+          {{"name", copy.name}, {"bytes", copy.bytes}, {"written_ms", copy.written_ms}});
+      text += date_text(copy.written_ms) + "  copy of all chats before an update, " +
+              format_bytes(copy.bytes) + "  " + copy.name + "\n";
+    }
+  }
   if (console.json()) {
-    console.document({{"schema", 1}, {"chats", rows}});
+    Json all = {{"schema", 1}, {"chats", rows}};
+    if (filter == runtime::ChatFilter::removed) all["copies"] = copies;
+    console.document(all);
   } else if (!text.empty()) {
     console.data(text);
   } else {
@@ -206,8 +216,13 @@ bool has_read(storage::ChatId chat, const runtime::ShelvedDocument& document) {
 }
 
 // Only what was removed before: one wrong word must not cost a chat.
-Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::string& wanted,
-                         Console& console) {
+Result<void> delete_chat(storage::Store& store, const std::string& wanted, Console& console) {
+  for (const storage::LibraryCopy& copy : store.copies()) {
+    if (copy.name != wanted) continue;
+    SATCHEL_TRY(store.delete_copy(wanted));
+    console.note("Deleted the copy \"" + wanted + "\".");
+    return {};
+  }
   SATCHEL_TRY_ASSIGN(const auto present, store.library().find_chat(wanted));
   const Result<storage::Chat> removed = find_removed(store, wanted);
   if (!removed.ok() && present)
@@ -226,10 +241,11 @@ Result<void> delete_chat(storage::Store& store, const Paths& paths, const std::s
                     ? "\" for good. Its saved caches cannot be deleted now; they go "
                       "when Satchel can next open the cache folder."
                     : "\" and its saved caches for good."));
-  for (const auto& backup : storage::backups_of(paths.data_dir / "library.db"))
-    console.note("The backup \"" + backup.string() +
+  for (const storage::LibraryCopy& copy : store.copies())
+    console.note("The copy \"" + copy.name +
                  "\" may still have its messages. Satchel deletes it about 30 days after it was "
-                 "made; you can delete it now.");
+                 "made; `satchel chats --delete " +
+                 copy.name + "` deletes it now.");
   return {};
 }
 
@@ -251,8 +267,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   if (!options.ledger.empty()) return show_ledger(**store, options.ledger, console);
   if (!options.remove.empty()) return remove_chat(**store, options.remove, console);
   if (!options.restore.empty()) return restore_chat(**store, options.restore, console);
-  if (!options.delete_now.empty())
-    return delete_chat(**store, standard_paths(options.common.store), options.delete_now, console);
+  if (!options.delete_now.empty()) return delete_chat(**store, options.delete_now, console);
   return list(**store,
               options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::present,
               console);
@@ -277,14 +292,15 @@ void add_chats(CLI::App& app, const Choose& choose) {
                             ->add_option("--remove", options->remove,
                                          "Remove a chat (deleted for good after 30 days)")
                             ->type_name("NAME");
-  command->add_flag("--removed", options->lists_removed, "List the removed chats and their ids");
+  command->add_flag("--removed", options->lists_removed,
+                    "List the removed chats and their ids, and copies that still have their words");
   CLI::Option* restore =
       command->add_option("--restore", options->restore, "Bring a removed chat back")
           ->type_name("NAME|ID")
           ->excludes(show, ledger, remove);
   command
       ->add_option("--delete", options->delete_now,
-                   "Delete a removed chat and its saved caches at once, for good")
+                   "Delete a removed chat and its saved caches, or such a copy, at once, for good")
       ->type_name("NAME|ID")
       ->excludes(show, ledger, remove, restore);
   remove->excludes(show, ledger);

@@ -5,6 +5,7 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
+#include "app/store_options.h"
 #include "runtime/chat/chat_errors.h"
 #include "runtime/limits/precision_floor.h"
 #include "storage/store.h"
@@ -79,11 +80,10 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   model_path_ = std::filesystem::absolute(model).string();
   std::optional<runtime::Chat> saved;
   if (request.keep) {
-    SATCHEL_TRY_ASSIGN(opened_store_,
-                       storage::Store::open({.data_dir = paths.data_dir,
-                                             .cache_dir = paths.cache_dir,
-                                             .quota_bytes = request.cache_quota,
-                                             .thin_after_days = request.thin_after_days}));
+    storage::StoreOptions store = store_options(paths);
+    store.quota_bytes = request.cache_quota;
+    store.thin_after_days = request.thin_after_days;
+    SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open(std::move(store)));
     if (!request.name.empty()) {
       SATCHEL_TRY_ASSIGN(saved, opened_store_->library().find_chat(request.name));
     }

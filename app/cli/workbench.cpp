@@ -1,6 +1,7 @@
 #include "app/cli/workbench.h"
 
 #include "app/cli/model_profile.h"
+#include "app/store_options.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::app {
@@ -75,9 +76,9 @@ Error explain_not_opened(const Error& why, const Paths& paths, const std::filesy
 }
 
 Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
-  const Paths paths = standard_paths(options.store);
-  return storage::Store::open(
-      {.data_dir = paths.data_dir, .cache_dir = paths.cache_dir, .mode = mode});
+  storage::StoreOptions store = store_options(standard_paths(options.store));
+  store.mode = mode;
+  return storage::Store::open(std::move(store));
 }
 
 Error no_chat_named(const std::string& name) {

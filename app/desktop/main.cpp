@@ -11,11 +11,14 @@
 
 #include "app/cache_quota.h"
 #include "app/cli/demo_notes.h"
+#include "app/desktop/end_signals.h"
 #include "app/documents/document_text.h"
 #include "app/manual/manual_page.h"
 #include "app/paths.h"
+#include "app/store_options.h"
 #include "kvcache/comparison/comparison.h"
 #include "runtime/gguf/mapping_guard.h"
+#include "storage/folder/folder.h"
 #include "storage/store.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
@@ -117,16 +120,19 @@ int main(int argc, char** argv) {
     return refuse(added.error());
   const app::Paths paths = app::standard_paths(arguments.store);
   if (!paths.notice.empty()) std::fprintf(stderr, "satchel-desktop: %s\n", paths.notice.c_str());
-  QSettings settings(textOf((paths.data_dir / "window.ini").string()), QSettings::IniFormat);
+  const fs::path settingsFile = paths.data_dir / "window.ini";
+  QSettings settings(textOf(settingsFile.string()), QSettings::IniFormat);
   const auto appearance =
       ui::Appearance(qBound(0, settings.value(QStringLiteral("appearance"), 0).toInt(), 2));
   ui::applyAppearance(application, appearance);
 
-  auto store = storage::Store::open({.data_dir = paths.data_dir,
-                                     .cache_dir = paths.cache_dir,
-                                     .quota_bytes = arguments.cacheQuota,
-                                     .thin_after_days = arguments.thinAfterDays});
+  storage::StoreOptions storeOptions = app::store_options(paths);
+  storeOptions.quota_bytes = arguments.cacheQuota;
+  storeOptions.thin_after_days = arguments.thinAfterDays;
+  auto store = storage::Store::open(std::move(storeOptions));
   if (!store.ok()) return refuse(store.error());
+  // Qt keeps the mode that it finds. Without the file the window only forgets its size.
+  (void)storage::make_private_file(settingsFile);
 
   const SystemClock clock;
   runtime::EngineOptions engineOptions;
@@ -145,6 +151,7 @@ int main(int argc, char** argv) {
                    });
   window.restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
   window.show();
+  app::end_on_signals(application);
   state.openModel(textOf(app::resolve_model(paths, arguments.model).string()));
   for (const std::string& file : arguments.files) state.attachFile(textOf(file));
   const int code = QApplication::exec();

@@ -11,6 +11,7 @@
 #include "app/cli/workbench.h"
 #include "app/serve/commands.h"
 #include "app/serve/server.h"
+#include "app/store_options.h"
 #include "storage/store.h"
 
 namespace satchel::app {
@@ -87,10 +88,10 @@ Result<int> run(const ServeOptions& given, Console& console) {
   if (common.store.empty()) {
     engine.profiles.clear();  // nothing is written
   } else {
-    SATCHEL_TRY_ASSIGN(store, storage::Store::open({.data_dir = paths.data_dir,
-                                                    .cache_dir = paths.cache_dir,
-                                                    .quota_bytes = given.cache_quota,
-                                                    .thin_after_days = given.thin_after_days}));
+    storage::StoreOptions kept = store_options(paths);
+    kept.quota_bytes = given.cache_quota;
+    kept.thin_after_days = given.thin_after_days;
+    SATCHEL_TRY_ASSIGN(store, storage::Store::open(std::move(kept)));
   }
   runtime::ChatService service(std::move(store), std::move(engine));
   const auto opened = service.open_model(std::filesystem::absolute(model).string(),

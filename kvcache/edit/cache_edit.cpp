@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/base/assert.h"
 #include "kvcache/compaction/flush.h"
 #include "kvcache/compaction/rewrite.h"
 #include "kvcache/state/cache_state.h"
@@ -365,18 +366,30 @@ Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
   return s.show_all_if_stale();
 }
 
-Result<void> CacheEdit::pin(std::size_t first, std::size_t n) {
+template <class Changes>
+Result<void> CacheEdit::set_kind(std::size_t first, std::size_t n, SegmentKind kind,
+                                 Changes changes) {
   CacheState& s = cache_;
   SATCHEL_TRY(check_held(s, first, n));
   SATCHEL_TRY(make_idle(s));
   s.text.cut(first);
   s.text.cut(first + n);
   for (TextSegment& segment : s.text.segments)
-    if (segment.first >= first && segment.end() <= first + n) {
-      segment.kind = SegmentKind::pinned;
+    if (segment.first >= first && segment.end() <= first + n && changes(segment)) {
+      segment.kind = kind;
       segment.state = SegmentState::done;
     }
   return {};
+}
+
+Result<void> CacheEdit::pin(std::size_t first, std::size_t n) {
+  return set_kind(first, n, SegmentKind::pinned, [](const TextSegment&) { return true; });
+}
+
+Result<void> CacheEdit::unpin(std::size_t first, std::size_t n, SegmentKind kind) {
+  SATCHEL_ASSERT(kind != SegmentKind::pinned);
+  return set_kind(first, n, kind,
+                  [](const TextSegment& segment) { return segment.kind == SegmentKind::pinned; });
 }
 
 Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {

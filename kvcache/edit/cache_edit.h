@@ -36,6 +36,8 @@ class CacheEdit {
   Result<void> forget(std::size_t first, std::size_t n);
   // From now on never compressed (what has been lost before stays lost).
   Result<void> pin(std::size_t first, std::size_t n);
+  // What is pinned there is text of this kind again: held as it is until memory is needed.
+  Result<void> unpin(std::size_t first, std::size_t n, SegmentKind kind);
   // Text from position `first` on stands `by` positions later (or earlier) from now on: nothing is
   // encoded again. The positions it leaves and enters must be free; all text is in reach.
   //   errors  CACHE_RANGE: also where recurrent layers carry what they have read
@@ -78,6 +80,10 @@ class CacheEdit {
   Result<void> keep_only(std::size_t n_head, std::size_t first, std::size_t n);
 
  private:
+  // Segments inside the range that `changes` takes are of this kind from now on, and decided.
+  template <class Changes>
+  Result<void> set_kind(std::size_t first, std::size_t n, SegmentKind kind, Changes changes);
+
   CacheState& cache_;
 };
 

@@ -85,6 +85,7 @@ struct ModelSwitched {
 struct ChatsListed {
   std::vector<Chat> chats;  // those that have messages
   ChatFilter filter = ChatFilter::present;
+  std::vector<LibraryCopy> copies = {};  // with ChatFilter::removed: they have the same words
 };
 struct PassagesFound {
   std::string words;  // that were looked for
@@ -132,6 +133,10 @@ struct MessagesReplaced {
 // Of the messages that have others in their place, all of them; those of ChatOpened, too.
 struct VersionsChanged {
   std::vector<MessageVersions> messages;
+};
+// What pin() and forget() have marked, all of it; of ChatOpened, too.
+struct MarksChanged {
+  std::vector<MessageId> pinned, forgotten;
 };
 struct AnswerStarted {
   MessageId answer;  // 0: there was no room for one
@@ -188,9 +193,9 @@ using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed,
                  PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
                  ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
-                 VersionsChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded,
-                 WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
-                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 VersionsChanged, MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta,
+                 ContextEnded, WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport,
+                 ChatMemory, LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

@@ -164,7 +164,9 @@ Result<std::vector<Chat>> ChatService::chats(const ChatCall& call, ChatFilter fi
       SATCHEL_TRY_ASSIGN(listed, store_->library().chats(filter));
     }
     std::erase_if(listed, [](const Chat& chat) { return chat.n_messages == 0; });
-    running.tell(ChatsListed{listed, filter});
+    ChatsListed all{listed, filter};
+    if (store_ != nullptr && filter == ChatFilter::removed) all.copies = store_->copies();
+    running.tell(std::move(all));
     return listed;
   });
 }
@@ -225,6 +227,13 @@ Result<void> ChatService::delete_now(ChatId id, const ChatCall& call) {
     // Before: an open chat saves its cache once more.
     if (open) close_now(*open);
     return store_->delete_now(id);
+  });
+}
+
+Result<void> ChatService::delete_copy(const std::string& name, const ChatCall& call) {
+  return run<void>(ChatTask::remove_chat, {}, call, [&](Running&) -> Result<void> {
+    SATCHEL_TRY(library());
+    return store_->delete_copy(name);
   });
 }
 
@@ -370,6 +379,7 @@ void ChatService::tell_resumed(OpenChat& chat, ResumeReport& report, Running& ru
   running.tell(report);
   tell_thoughts(chat, running);
   tell_versions(chat, running, /*also_none=*/false);
+  tell_marks(chat, running, /*also_none=*/false);
   tell_cache(chat, running);
 }
 

@@ -102,6 +102,8 @@ class ChatService {
   // Of a removed chat: its messages and its saved cache, for good. And closes it.
   //   errors  invalid, PARAM: it was not removed before; CHAT_OPEN: it answers
   Result<void> delete_now(ChatId chat, const ChatCall& call = {});
+  // Of ChatsListed::copies, for good.
+  Result<void> delete_copy(const std::string& name, const ChatCall& call = {});
 
   // --- open chats
   Result<ChatHandle> begin(ChatStart start, ChatHandle instead_of = {}, const ChatCall& call = {});
@@ -167,9 +169,10 @@ class ChatService {
   // As Session has them.
   Result<void> switch_to(ChatHandle chat, MessageId version, const ChatCall& call = {});
   Result<std::vector<MessageVersions>> versions(ChatHandle chat, const ChatCall& call = {});
-  // Makes `last` the chat's last message; 0: it is empty. Session has these four as well.
+  // Makes `last` the chat's last message; 0: it is empty. Session has these five as well.
   Result<void> truncate(ChatHandle chat, MessageId last, const ChatCall& call = {});
   Result<void> pin(ChatHandle chat, MessageId message, const ChatCall& call = {});
+  Result<void> unpin(ChatHandle chat, MessageId message, const ChatCall& call = {});
   Result<void> forget(ChatHandle chat, MessageId message, const ChatCall& call = {});
   // A second chat that goes on from here; what is held is shared.
   //   last  its last message, as Session::fork()
@@ -286,6 +289,10 @@ class ChatService {
                       const std::function<Result<void>(Session&)>& go);
   // also_none: there may have been some before.
   void tell_versions(const OpenChat& chat, const Running& running, bool also_none = true);
+  void tell_marks(const OpenChat& chat, const Running& running, bool also_none = true);
+  // Changes the marks of a chat.
+  Result<void> mark(ChatHandle chat, const ChatCall& call,
+                    const std::function<Result<void>(Session&)>& change);
   // For what only a chat with messages has.
   template <class T, class Work>
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);

@@ -72,6 +72,7 @@ Result<void> ChatService::go_now(OpenChat& chat, Running& running,
   for (const DocumentParts& document : whole.parts) running.tell(document);
   tell_thoughts(chat, running);
   tell_versions(chat, running);
+  tell_marks(chat, running, /*also_none=*/false);
   return {};
 }
 
@@ -108,14 +109,34 @@ bool ChatService::put_back_unless_said(OpenChat& chat, const CutEnd& cut, Runnin
   return true;
 }
 
+void ChatService::tell_marks(const OpenChat& chat, const Running& running, bool also_none) {
+  MarksChanged now;
+  for (const SessionMessage& message : chat.session()->messages()) {
+    if (message.is_pinned) now.pinned.push_back(message.id);
+    if (message.is_forgotten) now.forgotten.push_back(message.id);
+  }
+  if (also_none || !now.pinned.empty() || !now.forgotten.empty()) running.tell(std::move(now));
+}
+
+Result<void> ChatService::mark(ChatHandle handle, const ChatCall& call,
+                               const std::function<Result<void>(Session&)>& change) {
+  return edit<void>(handle, call, [&](OpenChat& chat, Running& running) -> Result<void> {
+    SATCHEL_TRY(change(*chat.session()));
+    tell_marks(chat, running);
+    return {};
+  });
+}
+
 Result<void> ChatService::pin(ChatHandle handle, MessageId message, const ChatCall& call) {
-  return edit<void>(handle, call,
-                    [&](OpenChat& chat, Running&) { return chat.session()->pin(message); });
+  return mark(handle, call, [message](Session& session) { return session.pin(message); });
+}
+
+Result<void> ChatService::unpin(ChatHandle handle, MessageId message, const ChatCall& call) {
+  return mark(handle, call, [message](Session& session) { return session.unpin(message); });
 }
 
 Result<void> ChatService::forget(ChatHandle handle, MessageId message, const ChatCall& call) {
-  return edit<void>(handle, call,
-                    [&](OpenChat& chat, Running&) { return chat.session()->forget(message); });
+  return mark(handle, call, [message](Session& session) { return session.forget(message); });
 }
 
 Result<void> ChatService::look(const std::function<Result<void>()>& look, const ChatCall& call) {

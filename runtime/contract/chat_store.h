@@ -45,6 +45,13 @@ struct Chat {
   const std::string& shown_name() const { return name.empty() ? title : name; }
 };
 
+// A copy of all chats that an update of the store left. It has the words of those deleted since.
+struct LibraryCopy {
+  std::string name;  // by which it is deleted
+  std::uint64_t bytes = 0;
+  std::int64_t written_ms = 0;  // since 1970, UTC
+};
+
 enum class ChatFilter { present, removed };
 // What happens to a name that another kept chat has.
 enum class NameTaken {
@@ -104,6 +111,10 @@ class ChatStore {
   virtual std::vector<std::string> notices() const = 0;
   // The chat's messages and its saved cache, at once and for good.
   virtual Result<void> delete_now(ChatId chat) = 0;
+  // Those that are still there, the newest first. One that is deleted does not come back.
+  //   errors  not_found, NO_COPY; READ_ONLY where a copy may be all that is left of a message
+  virtual std::vector<LibraryCopy> copies() const { return {}; }
+  virtual Result<void> delete_copy(std::string_view name);
   // delete_now() for all chats that were removed long ago; how many. A store that cannot be written
   // has none.
   virtual Result<std::size_t> purge_expired() = 0;
@@ -132,6 +143,11 @@ inline Result<void> ChatStore::remove_document(std::string_view) {
 
 inline Result<std::vector<Found>> ChatStore::search(const SearchQuery&) {
   return Error{ErrorKind::unsupported, "UNSUPPORTED", "These chats cannot be searched."};
+}
+
+inline Result<void> ChatStore::delete_copy(std::string_view name) {
+  return Error{ErrorKind::not_found, "NO_COPY",
+               "There is no copy of the chats called \"" + std::string(name) + "\"."};
 }
 
 }  // namespace satchel::runtime

@@ -164,6 +164,18 @@ Result<void> Session::pin(MessageId id) {
   return mark(*state_, id, Marks::Mark::pinned);
 }
 
+Result<void> Session::unpin(MessageId id) {
+  SATCHEL_TRY_ASSIGN(const SessionMessage message, state_->transcript.find(id));
+  if (!message.is_pinned) return {};
+  SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
+  const auto kind = message.kind == MessageKind::document ? kvcache::SegmentKind::document
+                                                          : kvcache::SegmentKind::message;
+  SATCHEL_TRY(state_->cache->edit().unpin(part.begin, part.end - part.begin, kind));
+  Marks marks = state_->transcript.marks();
+  marks.unpin(id);
+  return state_->transcript.set_marks(std::move(marks));
+}
+
 Result<void> Session::forget(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
   state_->meter.drop_rows();

@@ -20,6 +20,10 @@ void Marks::set(MessageId message, Mark mark) {
   if (mark == Mark::forgotten) found->second = mark;
 }
 
+void Marks::unpin(MessageId message) {
+  if (has(message, Mark::pinned)) marks_.erase(message);
+}
+
 std::string Marks::text() const {
   std::string text;
   for (const auto& [message, mark] : marks_)

@@ -24,6 +24,7 @@ class Marks {
   bool has(MessageId message, Mark mark) const;
   // A message that was forgotten stays so.
   void set(MessageId message, Mark mark);
+  void unpin(MessageId message);
 
   // "pinned 12\nforgotten 15\n"; lines that are none are left out.
   std::string text() const;

@@ -283,6 +283,8 @@ class Session {
   Result<std::unique_ptr<Session>> fork(ChatId chat, std::optional<MessageId> last = {});
   // The message is never compressed from now on, also where the chat is read again (Marks).
   Result<void> pin(MessageId message);
+  // Where memory is needed it may be compressed again.
+  Result<void> unpin(MessageId message);
   // The model forgets the message, the journal keeps it. As pin(); read again, it is forgotten
   // before what follows it is read.
   Result<void> forget(MessageId message);

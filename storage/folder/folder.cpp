@@ -48,6 +48,14 @@ Error system_error(const fs::path& path, int number) {
               ". Choose another folder."};
 }
 
+// What is there already may be open to others. The system's error number; 0: done.
+int take_rights_of_others(int descriptor) {
+  struct stat found {};
+  if (::fstat(descriptor, &found) != 0) return errno;
+  const bool is_open = (found.st_mode & 0077) != 0;
+  return is_open && ::fchmod(descriptor, 0600) != 0 ? errno : 0;
+}
+
 bool write_all(int descriptor, std::string_view text) {
   return ::ftruncate(descriptor, 0) == 0 &&
          ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
@@ -138,14 +146,20 @@ Result<void> make_private_folder_of(const fs::path& file) {
   return fs::exists(file, error) ? Result<void>() : sync_names_of(folder);
 }
 
+void close_to_others(const fs::path& folder) {
+  std::error_code ignored;
+  fs::permissions(folder, fs::perms::group_all | fs::perms::others_all, fs::perm_options::remove,
+                  ignored);
+}
+
 Result<void> make_private_file(const fs::path& path) {
   const File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
   if (file.get() < 0) return system_error(path, errno);
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return system_error(path, errno);
   if (!S_ISREG(found.st_mode)) return system_error(path, EINVAL);
-  if ((found.st_mode & 0077) != 0 && ::fchmod(file.get(), 0600) != 0)
-    return system_error(path, errno);
+  if (const int failure = take_rights_of_others(file.get()); failure != 0)
+    return system_error(path, failure);
   return {};
 }
 
@@ -194,6 +208,7 @@ Result<void> tag_as_cache(const fs::path& folder) {
   const fs::path path = folder / "CACHEDIR.TAG";
   const File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
   if (file.get() < 0) return system_error(path, errno);
+  (void)take_rights_of_others(file.get());
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return system_error(path, errno);
   if (found.st_size > 0) return {};
@@ -206,6 +221,7 @@ Result<FolderLock> FolderLock::take(const fs::path& path) {
   for (int tries = 0; tries < kLockTriesMost; ++tries) {
     File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
     if (file.get() < 0) return system_error(path, errno);
+    (void)take_rights_of_others(file.get());
     SATCHEL_TRY(lock_file(file.get(), path));
     if (!is_still_at(file.get(), path)) continue;
     const bool unclean = !holder_of(file.get()).empty();

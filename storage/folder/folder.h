@@ -20,6 +20,10 @@ bool is_disk_full(int system_errno);
 //   errors  READ_ONLY, DISK_FULL, STORAGE
 Result<void> make_private_folder_of(const std::filesystem::path& file);
 
+// Takes other users' rights from a folder of this user. What fails (a read-only disk) leaves it as
+// it is: the files in it are private themselves.
+void close_to_others(const std::filesystem::path& folder);
+
 // Creates an empty file with mode 0600, or removes other users' rights from an existing one.
 // SQLite's -wal and -shm files inherit the mode.
 //   needs   no connection of this process to the file: closing a descriptor drops its locks

@@ -78,7 +78,7 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
     if (owner.ok() && !*owner) return not_begun_whole();
     return discarded("Another version of Satchel wrote the saved caches.");
   }
-  if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
+  if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_journal());
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(migrate(db, kv_migrations()));
   if (empty) {
     SATCHEL_TRY_ASSIGN(Query insert,

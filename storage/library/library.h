@@ -1,7 +1,7 @@
 // Library: the precious file library.db with chats, messages and settings. It implements the
 // Journal to which sessions commit.
 //   invariants 1 everything for which append, finish and chat operations returned ok is on disk
-//                (WAL, synchronous=FULL)
+//                (WAL or a rollback journal, synchronous=FULL)
 //              2 parts of a streaming answer are on disk after 250 ms or 32 tokens, checked in each
 //                call of extend; flush() saves the rest if no calls follow
 //              3 after opening for writing, only messages begun since then are `streaming`. Those
@@ -73,6 +73,7 @@ struct LibraryReport {
   // next call that writes tries again.
   std::optional<Error> read_only;
   std::size_t n_interrupted = 0;  // answers still streaming when their process died
+  bool has_shared_memory = true;  // false, of one that was written: it lies on a network disk
   std::filesystem::path backup;   // made before a migration; empty: no migration
 };
 

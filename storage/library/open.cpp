@@ -246,7 +246,8 @@ Result<void> Library::State::connect_for_writing() {
   if (options.check && version > 0) SATCHEL_TRY(connection->quick_check());
   options.check = false;
   connection->allow_checkpoints();
-  SATCHEL_TRY(connection->use_wal());
+  SATCHEL_TRY(connection->use_journal());
+  report.has_shared_memory = connection->has_shared_memory();
   return prepare_for_writing(version);
 }
 

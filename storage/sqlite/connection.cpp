@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/released_by.h"
+#include "storage/folder/network_disk.h"
 #include "storage/sqlite/handle.h"
 
 namespace satchel::storage {
@@ -46,6 +47,16 @@ void harden(sqlite3* db, Access access) {
   sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kRowBytesMax);
   sqlite3_busy_timeout(db, kBusyMs);
 }
+
+// A file system of SQLite's that knows no shared memory says so by its table of functions.
+bool shares_memory(sqlite3* db, const std::filesystem::path& path) {
+  sqlite3_file* file = nullptr;
+  (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  const sqlite3_io_methods* methods = file == nullptr ? nullptr : file->pMethods;
+  const bool has_functions =
+      methods == nullptr || (methods->iVersion >= 2 && methods->xShmMap != nullptr);
+  return has_functions && !network_disk(path).has_value();
+}
 }  // namespace
 
 Connection::Connection(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
@@ -70,6 +81,10 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
                       "PRAGMA mmap_size=0; PRAGMA secure_delete=ON;"
                       "PRAGMA temp_store=MEMORY;"));
   if (options.access == Access::read_write) {
+    // A log that was left here is read without shared memory by one that is alone.
+    Handle& opened = *connection.handle_;
+    opened.has_shared_memory = shares_memory(opened.db, options.path);
+    if (!opened.has_shared_memory) SATCHEL_TRY(connection.exec("PRAGMA locking_mode=EXCLUSIVE"));
     // Records of up to 8 MiB want few, large pages; a message is a few hundred bytes.
     if (options.content == Content::cache)
       SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
@@ -114,7 +129,8 @@ Result<void> Connection::read_blob(const BlobPlace& place, std::size_t bytes_max
 }
 
 Result<Transaction> Connection::begin(Sync sync) {
-  const bool full = sync == Sync::full;
+  // A rollback journal that is synced less may leave a file that is half of each.
+  const bool full = sync == Sync::full || !handle_->has_shared_memory;
   if (handle_->full_sync != full) {  // may change between transactions only
     SATCHEL_TRY(exec(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
     handle_->full_sync = full;
@@ -123,16 +139,28 @@ Result<Transaction> Connection::begin(Sync sync) {
   return Transaction(*handle_);
 }
 
-Result<void> Connection::use_wal() {
-  SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA journal_mode=WAL"));
-  SATCHEL_TRY_ASSIGN(const bool row, query.step());
-  if (sqlite3_db_readonly(handle_->db, "main") == 1)
-    return sqlite_error(*handle_, SQLITE_READONLY);  // SQLite opens it all the same, to be read
-  if (row && query.text_at(0) == "wal") return {};
-  return Error{ErrorKind::storage, "STORAGE",
-               "\"" + handle_->path +
-                   "\" is on a file system without shared memory (a network disk?). Choose a "
-                   "folder on a local disk."};
+Result<void> Connection::use_journal() {
+  // Truncated and synced, a journal's end is on the disk; deleted, only when its folder is.
+  const std::string mode = handle_->has_shared_memory ? "wal" : "truncate";
+  {
+    SATCHEL_TRY_ASSIGN(Query query, prepare(("PRAGMA journal_mode=" + mode).c_str()));
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (sqlite3_db_readonly(handle_->db, "main") == 1)
+      return sqlite_error(*handle_, SQLITE_READONLY);  // SQLite opens it all the same, to be read
+    if (!row || query.text_at(0) != mode)
+      return Error{ErrorKind::storage, "STORAGE",
+                   "\"" + handle_->path +
+                       "\" is on a file system that cannot keep it safe (a network disk?). Choose "
+                       "a folder on a local disk."};
+  }
+  if (handle_->has_shared_memory) return {};
+  // Between changes others may read. The lock goes with the next access.
+  SATCHEL_TRY(exec("PRAGMA locking_mode=NORMAL"));
+  return exec("SELECT count(*) FROM sqlite_schema");
+}
+
+bool Connection::has_shared_memory() const {
+  return handle_->has_shared_memory;
 }
 
 void Connection::allow_checkpoints() {

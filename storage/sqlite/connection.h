@@ -126,7 +126,12 @@ class Connection {
                          std::vector<std::byte>& into);
   Result<Transaction> begin(Sync sync);
 
-  Result<void> use_wal();
+  // How changes become whole: with a write-ahead log, whose index readers share in memory; with a
+  // rollback journal where has_shared_memory() is false.
+  Result<void> use_journal();
+  // Whether processes can share memory beside the file. Those of two computers cannot, on a network
+  // disk.
+  bool has_shared_memory() const;
   // The file is sound: from now on its log goes into it, until damage is found or the disk fails.
   void allow_checkpoints();
   // Copies the log into the file as far as readers let it; its space is used again.

@@ -16,6 +16,7 @@ struct Handle {
   Content content = Content::library;
   // Unknown: a library of SQLite may have been built with another default than its usual.
   std::optional<bool> full_sync = std::nullopt;
+  bool has_shared_memory = true;  // else a write-ahead log is no use (Connection::use_journal)
   bool disk_failed = false;
   bool found_damage = false;
 

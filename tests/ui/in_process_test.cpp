@@ -383,7 +383,7 @@ TEST_F(InProcessTest, a_deleted_chat_is_listed_until_it_is_deleted_for_good) {
   const ChatKey key = life.state.chat().id;
   std::optional<QList<ChatEntry>> listed;
   QObject::connect(&life.state, &AppState::deletedListed, &life.state,
-                   [&](const QList<ChatEntry>& chats) { listed = chats; });
+                   [&](const DeletedList& deleted) { listed = deleted.chats; });
   const auto list = [&] {
     listed.reset();
     life.state.listDeleted();

@@ -343,6 +343,7 @@ void showDeletedChats(Scene& scene) {
   openSample(scene, u"compact"_s);
   for (const ChatKey chat : {2, 3, 5}) scene.state.deleteChat(chat);
   scene.state.forgetDeleted();
+  scene.engine.script.copies = {{"library-before-2.db", 48'300'000, scene.clock.wall - 86'400'000}};
   Scene::settle();
   scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
 }
@@ -504,6 +505,10 @@ void showGoOnFailed(Scene& scene) {
   scene.state.goOn();
   scene.engine.playAll();
 }
+void showMarks(Scene& scene) {
+  showVersions(scene);
+  scene.engine.tell(satchel::runtime::MarksChanged{{{1}, {9}}, {{2}}});
+}
 
 struct State {
   const char* name;
@@ -559,6 +564,7 @@ const State kStates[] = {
     {"45-search", showSearch, 1280, 820},
     {"46-shelf", showShelf, 1100, 700},
     {"44-versions-narrow", showVersions, 760, 640, false, false},
+    {"46-marks", showMarks, 1280, 820},
 };
 
 }  // namespace

@@ -151,10 +151,16 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
   tell(runtime::ChatChanged{rowOf(entry)});
 }
 
+void ScriptedEngine::deleteCopy(const QString& name) {
+  script.copies.removeIf(
+      [&](const runtime::LibraryCopy& copy) { return copy.name == name.toStdString(); });
+}
+
 void ScriptedEngine::listDeleted() {
   ++m_deletedAsked;
   if (script.isDeletedListLate) return;
   runtime::ChatsListed listed{.chats = {}, .filter = runtime::ChatFilter::removed};
+  listed.copies.assign(script.copies.begin(), script.copies.end());
   for (const auto& [key, chat] : m_deleted) {
     listed.chats.push_back(rowOf(chat.entry));
     listed.chats.back().removed_ms = listed.chats.back().used_ms;
@@ -190,6 +196,14 @@ void ScriptedEngine::answerAgain(qint64 id) {
   thenTell(runtime::MessagesReplaced{script.replacedBehind, {}});
   answer(script.nextId++);
   then([this] { tell(script.versions); });
+}
+
+void ScriptedEngine::setMark(qint64 message, MessageMark mark) {
+  const runtime::MessageId id{message};
+  for (auto* marked : {&m_marks.pinned, &m_marks.forgotten}) std::erase(*marked, id);
+  if (mark == MessageMark::Pinned) m_marks.pinned.push_back(id);
+  if (mark == MessageMark::Forgotten) m_marks.forgotten.push_back(id);
+  tell(m_marks);
 }
 
 void ScriptedEngine::switchTo(qint64 version) {

@@ -43,8 +43,9 @@ class ScriptedEngine final : public EngineClient {
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
     QList<runtime::ChatMemory> packing;
-    bool isDeletedListLate = false;  // listDeleted() is not answered
-    QList<runtime::Failed> errors;   // the next requests of that kind fail, once each
+    QList<runtime::LibraryCopy> copies;  // those that updates left
+    bool isDeletedListLate = false;      // listDeleted() is not answered
+    QList<runtime::Failed> errors;       // the next requests of that kind fail, once each
   };
 
   using EngineClient::EngineClient;
@@ -60,12 +61,14 @@ class ScriptedEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
+  void deleteCopy(const QString& name) override;
   void listDeleted() override;
   void search(const QString& words) override { m_searched.append(words); }
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
+  void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void listShelf() override { tell(script.shelf); }
@@ -148,6 +151,7 @@ class ScriptedEngine final : public EngineClient {
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
   int m_deletedAsked = 0;
+  runtime::MarksChanged m_marks;
   QList<ChatSettings> m_previewsAsked;
 };
 

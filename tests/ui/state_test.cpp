@@ -257,9 +257,9 @@ TEST_F(AppStateTest, deleted_chats_are_listed_brought_back_or_deleted_for_good) 
   engine.addChat(u"kept"_s, now, {});
   openModel();
   QStringList titles;
-  QObject::connect(&state, &AppState::deletedListed, &state, [&](const QList<ChatEntry>& chats) {
+  QObject::connect(&state, &AppState::deletedListed, &state, [&](const DeletedList& deleted) {
     titles.clear();
-    for (const ChatEntry& chat : chats) titles.append(chat.title);
+    for (const ChatEntry& chat : deleted.chats) titles.append(chat.title);
   });
   state.deleteChat(older);
   state.deleteChat(newer);

@@ -13,6 +13,7 @@
 #include <QTextBlock>
 
 #include "scenes.h"
+#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
@@ -187,6 +188,26 @@ TEST_F(WindowTest, a_double_click_deletes_no_chat_for_good) {
   EXPECT_EQ(deleted.count(), 1);
   EXPECT_FALSE(popup->deleteButton()->isEnabled());
   EXPECT_FALSE(popup->restoreButton()->isEnabled());
+}
+
+TEST_F(WindowTest, a_copy_that_an_update_left_is_shown_and_can_only_be_deleted) {
+  scene.state.deleteChat(scene.engine.addChat(u"first"_s, QDateTime::currentDateTime(), {}));
+  const std::int64_t threeDays = 3 * 86'400'000LL;
+  scene.engine.script.copies = {{"library-before-2.db", 12'300'000, scene.clock.wall - threeDays}};
+  scene.window->findChild<ChatListPanel*>()->deletedButton()->click();
+  auto* popup = scene.window->findChild<DeletedChatsPopup*>();
+  ASSERT_NE(popup, nullptr);
+  ASSERT_EQ(popup->list()->count(), 2);
+  EXPECT_TRUE(popup->restoreButton()->isEnabled());
+  popup->list()->setCurrentRow(1);
+  EXPECT_EQ(popup->list()->currentItem()->text(),
+            u"Copy before an update · %1 · 3 days ago"_s.arg(formatBytes(12'300'000)));
+  EXPECT_FALSE(popup->restoreButton()->isEnabled());
+  popup->deleteButton()->click();
+  waitAsForAnotherClick();
+  popup->deleteButton()->click();
+  EXPECT_EQ(popup->list()->count(), 1);
+  EXPECT_TRUE(scene.engine.script.copies.isEmpty());
 }
 
 TEST_F(WindowTest, deleted_chats_that_come_late_are_asked_for_and_shown_once) {

@@ -152,6 +152,10 @@ void AppState::restoreChat(ChatKey chat) {
   if (chat == m_deleted.id) forgetDeleted();
 }
 
+void AppState::deleteCopy(const QString& name) {
+  m_engine->deleteCopy(name);
+}
+
 void AppState::deleteNow(ChatKey chat) {
   m_engine->deleteNow(chat);
   if (chat == m_deleted.id) forgetDeleted();

@@ -86,6 +86,7 @@ class AppState : public QObject {
   void listDeleted();
   void restoreChat(ChatKey chat);
   void deleteNow(ChatKey chat);
+  void deleteCopy(const QString& name);
   void send(const QString& text);
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
@@ -124,6 +125,9 @@ class AppState : public QObject {
   bool sendInstead(qint64 message, const QString& text);
   void answerAgain(int row);
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
+  // Of a message that the model has read; a document in parts has no mark.
+  bool canMark(int row) const;
+  void setMark(int row, MessageMark mark);
   // The question that the row answers; empty: there is none.
   QString questionOf(int row) const;
   // The same, once more.
@@ -139,7 +143,7 @@ class AppState : public QObject {
   void progressChanged();
   void resumeChanged();
   void deletedChanged();
-  void deletedListed(const QList<satchel::ui::ChatEntry>& chats, qint64 nowMs);
+  void deletedListed(const satchel::ui::DeletedList& deleted);
   void shelfListed(const satchel::runtime::ShelfListed& shelf);
   void listingFailed();  // of chats, deleted ones or not
   void foundChanged();

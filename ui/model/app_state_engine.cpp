@@ -95,6 +95,7 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
           [this](const runtime::VersionsChanged& changed) {
             m_conversation.setVersions(changed.messages);
           },
+          [this](const runtime::MarksChanged& changed) { m_conversation.setMarks(changed); },
           [this](const runtime::Progress& progress) {
             if (!isBusy()) return;
             m_reading.update(progress, m_clock->steady_ms() / 1000);
@@ -147,7 +148,10 @@ void AppState::onChatsListed(const runtime::ChatsListed& listed) {
   }
   if (listed.filter == runtime::ChatFilter::present) return m_chats.load(std::move(chats));
   std::ranges::sort(chats, std::greater(), &ChatEntry::changed);
-  Q_EMIT deletedListed(chats, m_clock->wall_ms());
+  DeletedList deleted{std::move(chats), {}, m_clock->wall_ms()};
+  for (const runtime::LibraryCopy& copy : listed.copies)
+    deleted.copies.append({textOf(copy.name), static_cast<qint64>(copy.bytes), copy.written_ms});
+  Q_EMIT deletedListed(deleted);
 }
 
 void AppState::onChatRemoved(const ChatEntry& chat) {

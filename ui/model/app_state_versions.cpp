@@ -1,4 +1,5 @@
-// What is said otherwise: a message that is edited, an answer given again, and going back.
+// What is said otherwise: a message that is edited, an answer given again, and going back; what is
+// pinned or forgotten.
 #include <utility>
 
 #include "ui/model/app_state.h"
@@ -29,6 +30,18 @@ void AppState::switchVersion(int row, int step) {
   dismissResume();
   m_switchedRow = row;
   m_engine->switchTo(version);
+}
+
+bool AppState::canMark(int row) const {
+  if (m_phase != Phase::Ready || row < 0) return false;
+  const Message& message = m_conversation.message(row);
+  return message.id != 0 && message.documentParts == 1 && message.mark != MessageMark::Forgotten &&
+         message.state != runtime::MessageState::damaged;
+}
+
+void AppState::setMark(int row, MessageMark mark) {
+  if (!canMark(row)) return;
+  m_engine->setMark(m_conversation.message(row).id, mark);
 }
 
 void AppState::onReplaced(const runtime::MessagesReplaced& replaced) {

@@ -1,6 +1,7 @@
 #include "ui/model/conversation_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
@@ -16,8 +17,8 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   if (role != Qt::AccessibleTextRole) return {};
   const Message& message = m_rows[index.row()];
-  const QString version =
-      message.versions.isEmpty() ? QString() : u' ' + tr("Version %1.").arg(versionText(message));
+  QString version = message.mark == MessageMark::None ? QString() : u' ' + markText(message.mark);
+  if (!message.versions.isEmpty()) version += u' ' + tr("Version %1.").arg(versionText(message));
   if (message.role != runtime::Role::user) return tr("Answer: %1").arg(message.text) + version;
   if (message.documentTitle.isEmpty()) return tr("You: %1").arg(message.text) + version;
   const QString parts = documentPartsText(message);
@@ -76,6 +77,19 @@ void ConversationModel::setVersions(const std::vector<runtime::MessageVersions>&
     if (m_rows[row].versions == versions) continue;
     m_rows[row].versions = versions;
     tellChanged(row);
+  }
+}
+
+void ConversationModel::setMarks(const runtime::MarksChanged& marks) {
+  const auto has = [](const std::vector<runtime::MessageId>& ids, qint64 id) {
+    return std::ranges::find(ids, runtime::MessageId{id}) != ids.end();
+  };
+  for (int row = 0; row < rowCount(); ++row) {
+    Message& message = m_rows[row];
+    const MessageMark mark = has(marks.forgotten, message.id) ? MessageMark::Forgotten
+                             : has(marks.pinned, message.id)  ? MessageMark::Pinned
+                                                              : MessageMark::None;
+    if (std::exchange(message.mark, mark) != mark) tellChanged(row);
   }
 }
 

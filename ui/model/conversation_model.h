@@ -26,6 +26,7 @@ class ConversationModel : public QAbstractListModel {
   // What stands behind the message with this id, as the chat has it now; 0: all.
   void replaceBehind(qint64 last, const QList<Message>& messages);
   void setVersions(const std::vector<runtime::MessageVersions>& messages);
+  void setMarks(const runtime::MarksChanged& marks);
   // The id of the version `step` further than the row's; 0: there is none.
   qint64 version(int row, int step) const;
   // The last row that something can be done with; -1: none.

@@ -36,6 +36,8 @@ class EngineClient : public QObject {
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;
   virtual void deleteNow(ChatKey chat) = 0;
+  // Of the copies that listDeleted() tells, for good.
+  virtual void deleteCopy(const QString& name) = 0;
   virtual void listDeleted() = 0;
   // In the messages of all chats; takes the place of what was looked for before, and waits for no
   // answer.
@@ -49,6 +51,8 @@ class EngineClient : public QObject {
   virtual void answerAgain(qint64 answer) = 0;
   // Goes on with this message in the place of another (runtime::MessageVersions).
   virtual void switchTo(qint64 version) = 0;
+  // Pins a message, takes the pin off (None), or has the model forget it, for good.
+  virtual void setMark(qint64 message, MessageMark mark) = 0;
   // As send(), where the chat is longer than the model's context: each part is asked by itself
   // first, and what they say is committed as a document before the question.
   virtual void askAll(const QString& question) = 0;

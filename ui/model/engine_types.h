@@ -34,6 +34,26 @@ struct ChatEntry {
   QDateTime changed;
 };
 
+// A copy of all chats that an update left.
+struct CopyEntry {
+  QString name;
+  qint64 bytes = 0, writtenMs = 0;
+};
+
+// What was deleted and is still kept.
+struct DeletedList {
+  QList<ChatEntry> chats;  // changed: when each was deleted
+  QList<CopyEntry> copies;
+  qint64 nowMs = 0;  // since 1970
+};
+
+// What a message is to the model's memory.
+enum class MessageMark {
+  None,
+  Pinned,     // never compressed
+  Forgotten,  // the model does not see it any more
+};
+
 struct Message {
   qint64 id = 0;
   runtime::Role role = runtime::Role::user;
@@ -51,6 +71,7 @@ struct Message {
   QString thoughtNote;  // over them, for people: "Thought for 4.2 s · 123 tokens"
   // Ids of all that stood in its place, itself among them, oldest first; empty: nothing else did.
   QList<qint64> versions;
+  MessageMark mark = MessageMark::None;
   bool canReplace = false;  // it can be edited, or answered again; given by the model
   // As it is shown:
   qint64 key = 0;              // of its row and no other while the model lives; given by the model

@@ -41,6 +41,18 @@ QList<Message> shownOf(const std::vector<runtime::StoredMessage>& messages) {
   return shown;
 }
 
+QString markText(MessageMark mark) {
+  switch (mark) {
+    case MessageMark::None:
+      return {};
+    case MessageMark::Pinned:
+      return QCoreApplication::translate("EngineValues", "Pinned");
+    case MessageMark::Forgotten:
+      return QCoreApplication::translate("EngineValues", "Forgotten by the model");
+  }
+  return {};
+}
+
 QString versionText(const Message& message) {
   return QCoreApplication::translate("EngineValues", "%1 of %2")
       .arg(message.versions.indexOf(message.id) + 1)

@@ -11,6 +11,8 @@ ChatEntry entryOf(const runtime::Chat& chat);  // id 0: a new chat
 Message messageOf(const runtime::StoredMessage& stored);
 // Those that people see.
 QList<Message> shownOf(const std::vector<runtime::StoredMessage>& messages);
+// "Pinned": what stands over a message; empty: nothing.
+QString markText(MessageMark mark);
 // "2 of 3": which of its versions a message is.
 QString versionText(const Message& message);
 ChatSettings settingsOf(const runtime::MemorySettings& memory);

@@ -159,6 +159,12 @@ void InProcessEngine::deleteNow(ChatKey chat) {
           [this, chat](const Call& call) { (void)m_service->delete_now({chat}, call); });
 }
 
+void InProcessEngine::deleteCopy(const QString& name) {
+  request(ChatTask::remove_chat, [this, name](const Call& call) {
+    (void)m_service->delete_copy(name.toStdString(), call);
+  });
+}
+
 void InProcessEngine::listDeleted() {
   request(ChatTask::list_chats,
           [this](const Call& call) { (void)m_service->chats(call, runtime::ChatFilter::removed); });
@@ -203,6 +209,19 @@ void InProcessEngine::answerAgain(qint64 answer) {
 void InProcessEngine::switchTo(qint64 version) {
   request(ChatTask::edit, [this, version](const Call& call) {
     (void)m_service->switch_to(m_open, {version}, call);
+  });
+}
+
+void InProcessEngine::setMark(qint64 message, MessageMark mark) {
+  request(ChatTask::edit, [this, message, mark](const Call& call) {
+    switch (mark) {
+      case MessageMark::None:
+        return (void)m_service->unpin(m_open, {message}, call);
+      case MessageMark::Pinned:
+        return (void)m_service->pin(m_open, {message}, call);
+      case MessageMark::Forgotten:
+        return (void)m_service->forget(m_open, {message}, call);
+    }
   });
 }
 

@@ -33,12 +33,14 @@ class InProcessEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override;
+  void deleteCopy(const QString& name) override;
   void listDeleted() override;
   void search(const QString& words) override;
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
+  void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void listShelf() override;

@@ -206,13 +206,14 @@ void ChatListPanel::endAskingDeleted() {
   m_deleted->setEnabled(true);
 }
 
-void ChatListPanel::showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs) {
+void ChatListPanel::showDeletedChats(const DeletedList& deleted) {
   if (!m_isDeletedAsked) return;
   endAskingDeleted();
   if (!isVisible() || QApplication::activePopupWidget() != nullptr) return;
-  auto* popup = new DeletedChatsPopup(chats, nowMs, this);
+  auto* popup = new DeletedChatsPopup(deleted, this);
   connect(popup, &DeletedChatsPopup::restoreAsked, m_state, &AppState::restoreChat);
   connect(popup, &DeletedChatsPopup::deleteAsked, m_state, &AppState::deleteNow);
+  connect(popup, &DeletedChatsPopup::deleteCopyAsked, m_state, &AppState::deleteCopy);
   popup->showAt(m_deleted->mapToGlobal(QPoint(kGap, 0)));
 }
 

@@ -56,7 +56,7 @@ class ChatListPanel : public QWidget {
   void showDeleted();
   void askDeletedChats();
   void endAskingDeleted();
-  void showDeletedChats(const QList<ChatEntry>& chats, qint64 nowMs);
+  void showDeletedChats(const DeletedList& deleted);
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   AppState* m_state;

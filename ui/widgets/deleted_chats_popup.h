@@ -1,9 +1,11 @@
-// DeletedChatsPopup: the chats that were deleted and are still kept. One can be brought back, or
+// DeletedChatsPopup: the chats that were deleted and are still kept, and below them the copies of
+// all chats that updates left, which have their words too. A chat can be brought back; both can be
 // deleted for good, which is asked twice: a double-click does not answer.
 #pragma once
 
 #include <QElapsedTimer>
 #include <QList>
+#include <QVariant>
 
 #include "ui/model/engine_types.h"
 #include "ui/widgets/popup.h"
@@ -17,8 +19,7 @@ class DeletedChatsPopup : public Popup {
   Q_OBJECT
 
  public:
-  // changed: when each was deleted. nowMs: since 1970
-  DeletedChatsPopup(const QList<ChatEntry>& chats, qint64 nowMs, QWidget* parent);
+  DeletedChatsPopup(const DeletedList& deleted, QWidget* parent);
 
   QListWidget* list() { return m_list; }
   QPushButton* restoreButton() { return m_restore; }
@@ -27,10 +28,12 @@ class DeletedChatsPopup : public Popup {
  Q_SIGNALS:
   void restoreAsked(satchel::ui::ChatKey chat);
   void deleteAsked(satchel::ui::ChatKey chat);
+  void deleteCopyAsked(const QString& name);
 
  private:
-  // Takes the current row off the list and asks that of its chat.
-  void take(void (DeletedChatsPopup::*asked)(ChatKey));
+  void add(const QString& text, const QVariant& key, const QString& tip);
+  // Takes the current row off the list and returns its key: a chat's, or a copy's name.
+  QVariant take();
   void deleteIfSure();
   void setSure(bool isSure);
 

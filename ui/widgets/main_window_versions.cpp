@@ -1,4 +1,4 @@
-// What is said otherwise: editing, answering again, and the way through the versions.
+// What is said otherwise: editing, answering again, and the way through the versions; and marks.
 #include <QShortcut>
 
 #include "ui/widgets/banner.h"
@@ -18,6 +18,8 @@ bool isUsers(const Message& message) {
 void MainWindow::connectVersions() {
   connect(m_conversation, &ConversationView::replaceAsked, this, &MainWindow::replace);
   connect(m_conversation, &ConversationView::versionAsked, m_state, &AppState::switchVersion);
+  m_conversation->setCanMark([this](int row) { return m_state->canMark(row); });
+  connect(m_conversation, &ConversationView::markAsked, m_state, &AppState::setMark);
   connect(m_composer, &Composer::sentInstead, this, [this](qint64 message, const QString& text) {
     if (!m_state->sendInstead(message, text)) m_composer->beginEdit(message, text);
   });

@@ -13,7 +13,7 @@ void showShortcuts(QWidget* parent) {
   const auto tr = [](const char* text) { return QDialog::tr(text); };
   QDialog dialog(parent);
   dialog.setWindowTitle(tr("Keyboard shortcuts"));
-  const std::array<std::pair<QString, QString>, 17> keys = {{
+  const std::array<std::pair<QString, QString>, 18> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop")},
@@ -21,6 +21,7 @@ void showShortcuts(QWidget* parent) {
       {tr("Ctrl+R"), tr("Answer it again")},
       {tr("Alt+Left, Alt+Right"),
        tr("Older or newer version of the last message that has several")},
+      {tr("Shift+F10, in the messages"), tr("Pin, forget or copy the message in the middle")},
       {tr("Ctrl+N"), tr("New chat with the selected memory settings")},
       {tr("Ctrl+K"), tr("Search chats")},
       {tr("Ctrl+O"), tr("Attach a document")},

@@ -345,6 +345,18 @@ INSTANTIATE_TEST_SUITE_P(Recipes, Gathered,
                                          Case{"full", {0, 150}}, Case{"minikv", {0, 150}}),
                          name_of);
 
+TEST(Gather, takes_what_was_pinned_once_it_is_unpinned) {
+  CacheDriver driver(small("minikv"));
+  ASSERT_TRUE(driver.read(300).ok());
+  ASSERT_TRUE(driver.read(200).ok());
+  CacheEdit edit = driver.cache().edit();
+  ASSERT_TRUE(edit.pin(350, 50).ok());
+  EXPECT_EQ(edit.gather(300, 200).error().code, "CACHE_RANGE");
+  EXPECT_EQ(edit.unpin(350, 400, SegmentKind::document).error().code, "CACHE_RANGE");
+  ASSERT_TRUE(edit.unpin(340, 100, SegmentKind::document).ok());
+  EXPECT_TRUE(edit.gather(300, 200).ok());
+}
+
 // What must stay as it is, and what has not been decided.
 TEST(Gather, refuses_text_that_is_not_done_and_changes_nothing) {
   CacheDriver driver(small("kvzip"));

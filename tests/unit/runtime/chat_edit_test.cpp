@@ -139,6 +139,7 @@ TEST_F(ChatEditTest, pinned_and_forgotten_messages_are_so_after_a_resume) {
   ASSERT_TRUE(service->pin(chat, messages[0].id).ok());
   ASSERT_TRUE(service->forget(chat, messages[2].id).ok());
   EXPECT_EQ(service->pin(chat, {999}).error().code, "MESSAGE_NOT_FOUND");
+  EXPECT_EQ(service->unpin(chat, {999}).error().code, "MESSAGE_NOT_FOUND");
   const kvcache::CacheStats before = service->session(chat)->stats();
   const ChatId id = service->chat(chat)->id();
   service->close(chat);
@@ -146,6 +147,38 @@ TEST_F(ChatEditTest, pinned_and_forgotten_messages_are_so_after_a_resume) {
   EXPECT_EQ(value_of(opened.resumed)->n_reread, 0u);
   EXPECT_EQ(service->session(opened.chat)->stats().body_bytes, before.body_bytes);
   EXPECT_THAT(value_of(service->send(opened.chat, kPet, greedy())).text, HasSubstr("rabbit"));
+}
+
+TEST_F(ChatEditTest, marks_are_told_when_they_change_and_when_the_chat_opens) {
+  std::vector<MarksChanged> told;
+  const ChatCall call{{}, [&](ChatHandle, const ChatEvent& event) {
+                        if (const auto* marks = std::get_if<MarksChanged>(&event))
+                          told.push_back(*marks);
+                      }};
+  const auto service = open_service();
+  const ChatHandle chat = begin(*service, "compact");
+  value_of(service->send(chat, kNotes, greedy()));
+  value_of(service->send(chat, kPet, greedy()));
+  const ChatId id = service->chat(chat)->id();
+  std::vector<MessageId> ids;
+  for (const SessionMessage& message : service->session(chat)->messages())
+    ids.push_back(message.id);
+  ASSERT_TRUE(service->pin(chat, ids[0], call).ok());
+  ASSERT_TRUE(service->pin(chat, ids[1], call).ok());
+  ASSERT_TRUE(service->unpin(chat, ids[0], call).ok());
+  ASSERT_TRUE(service->forget(chat, ids[2], call).ok());
+  ASSERT_TRUE(service->unpin(chat, ids[2], call).ok()) << "it was not pinned";
+  ASSERT_EQ(told.size(), 5u);
+  EXPECT_EQ(told[1].pinned, (std::vector{ids[0], ids[1]}));
+  EXPECT_EQ(told[2].pinned, std::vector{ids[1]});
+  EXPECT_EQ(told[4].pinned, std::vector{ids[1]});
+  EXPECT_EQ(told[4].forgotten, std::vector{ids[2]}) << "that is for good";
+  service->close(chat);
+  told.clear();
+  value_of(service->open(id, {}, call));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].pinned, std::vector{ids[1]});
+  EXPECT_EQ(told[0].forgotten, std::vector{ids[2]});
 }
 
 }  // namespace

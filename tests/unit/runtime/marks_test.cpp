@@ -84,6 +84,21 @@ TEST_F(MarkedChat, under_another_recipe_has_them_all_the_same) {
   EXPECT_TRUE(is_pinned(*session, 2));
 }
 
+TEST_F(MarkedChat, what_is_unpinned_has_no_mark_and_what_is_forgotten_keeps_it) {
+  const auto session = marked();
+  const MessageId pinned = session->messages()[2].id, forgotten = session->messages()[0].id;
+  ASSERT_TRUE(session->unpin(pinned).ok());
+  ASSERT_TRUE(session->unpin(forgotten).ok());
+  EXPECT_EQ(session->unpin({999}).error().code, "MESSAGE_NOT_FOUND");
+  EXPECT_FALSE(is_pinned(*session, 2));
+  EXPECT_TRUE(session->messages()[0].is_forgotten);
+  EXPECT_EQ(value_of(journal_.note(chat_, kMarksNote)).value_or(""),
+            "forgotten " + std::to_string(forgotten.value) + "\n");
+  const auto again = open("compact");
+  (void)resume(*again);
+  EXPECT_FALSE(is_pinned(*again, 2));
+}
+
 TEST_F(MarkedChat, a_fork_and_a_copy_have_them) {
   const auto session = marked();
   const auto fork = value_of(session->fork(ChatId{8}));

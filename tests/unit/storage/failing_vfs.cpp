@@ -50,6 +50,13 @@ const sqlite3_io_methods kMethods = [] {
   return methods;
 }();
 
+const sqlite3_io_methods kWithoutMemory = [] {
+  sqlite3_io_methods methods = kMethods;
+  methods.iVersion = 1;
+  methods.xShmMap = nullptr;
+  return methods;
+}();
+
 FailingVfs& owner(sqlite3_vfs* vfs) {
   return *static_cast<FailingVfs*>(vfs->pAppData);
 }
@@ -57,8 +64,10 @@ FailingVfs& owner(sqlite3_vfs* vfs) {
 int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* out) {
   file->pMethods = nullptr;  // else SQLite closes what was not opened
   if (owner(vfs).fails_now()) return owner(vfs).code(SQLITE_CANTOPEN);
+  const sqlite3_io_methods& methods =
+      owner(vfs).memory() == FailingVfs::Memory::shared ? kMethods : kWithoutMemory;
   const int opened =
-      open_forwarded(owner(vfs).real(), &owner(vfs), kMethods, name, file, flags, out);
+      open_forwarded(owner(vfs).real(), &owner(vfs), methods, name, file, flags, out);
   owner(vfs).count_opened();
   return opened;
 }
@@ -86,8 +95,8 @@ int last_error(sqlite3_vfs*, int, char*) {
 }  // ours are not the system's
 }  // namespace
 
-FailingVfs::FailingVfs(std::string name)
-    : name_(std::move(name)), real_(sqlite3_vfs_find(nullptr)) {
+FailingVfs::FailingVfs(std::string name, Memory memory)
+    : name_(std::move(name)), real_(sqlite3_vfs_find(nullptr)), memory_(memory) {
   vfs_.iVersion = 2;
   vfs_.szOsFile = ForwardedFile::bytes(*real_);
   vfs_.mxPathname = real_->mxPathname;

@@ -16,7 +16,9 @@ class FailingVfs {
 
   static constexpr int kKilled = 77;  // the exit code then
 
-  explicit FailingVfs(std::string name);
+  enum class Memory { shared, none };         // none: as on a network disk
+
+  explicit FailingVfs(std::string name, Memory memory = Memory::shared);
   ~FailingVfs();
   FailingVfs(FailingVfs&&) = delete;
 
@@ -32,11 +34,13 @@ class FailingVfs {
   void count_opened() { ++n_opened_; }
   int code(int io_error) const { return how_ == How::full ? SQLITE_FULL : io_error; }
   sqlite3_vfs* real() const { return real_; }
+  Memory memory() const { return memory_; }
 
  private:
   std::string name_;
   sqlite3_vfs* real_;
   sqlite3_vfs vfs_{};
+  Memory memory_;
   int calls_ = 0, fail_at_ = -1, n_opened_ = 0;
   How how_ = How::io_error;
   Then then_ = Then::once;

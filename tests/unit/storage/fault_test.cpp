@@ -195,6 +195,7 @@ void check_cache(KvStore& kv, const Ledger& ledger) {
 struct Fault {
   FailingVfs::How how;
   FailingVfs::Then then;
+  FailingVfs::Memory memory = FailingVfs::Memory::shared;
 };
 
 void check_reopened(const TempFolder& folder, const Ledger& ledger) {
@@ -234,14 +235,15 @@ bool walk(FailingVfs& vfs, const Fault& fault, int n) {
 
 std::string name_of_fault(const testing::TestParamInfo<Fault>& row) {
   static constexpr const char* kThens[] = {"once", "thrice", "always"};
-  return std::string(row.param.how == FailingVfs::How::full ? "full_" : "io_error_") +
+  return std::string(row.param.memory == FailingVfs::Memory::none ? "network_" : "") +
+         (row.param.how == FailingVfs::How::full ? "full_" : "io_error_") +
          kThens[static_cast<std::size_t>(row.param.then)];
 }
 
 class EveryFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(EveryFault, of_a_call_to_the_disk_loses_nothing_that_was_said_to_be_saved) {
-  FailingVfs vfs("failing");
+  FailingVfs vfs("failing", GetParam().memory);
   for (int n = 0; n < kCallsMax; ++n) {
     SCOPED_TRACE("call " + std::to_string(n));
     const bool past_the_last = walk(vfs, GetParam(), n);
@@ -260,7 +262,11 @@ INSTANTIATE_TEST_SUITE_P(Disk, EveryFault,
                                          Fault{FailingVfs::How::io_error, FailingVfs::Then::thrice},
                                          Fault{FailingVfs::How::io_error, FailingVfs::Then::always},
                                          Fault{FailingVfs::How::full, FailingVfs::Then::once},
-                                         Fault{FailingVfs::How::full, FailingVfs::Then::always}),
+                                         Fault{FailingVfs::How::full, FailingVfs::Then::always},
+                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::once,
+                                               FailingVfs::Memory::none},
+                                         Fault{FailingVfs::How::full, FailingVfs::Then::always,
+                                               FailingVfs::Memory::none}),
                          name_of_fault);
 
 TEST(Fault, that_is_over_after_the_start_is_over_for_the_store) {

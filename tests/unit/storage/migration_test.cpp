@@ -71,7 +71,7 @@ TEST(Migration, any_failed_call_leaves_a_whole_step) {
     {
       auto db =
           Connection::open({folder / "a.db", Access::read_write, Content::library, vfs.name()});
-      if (db.ok() && db.value().use_wal().ok()) (void)migrate(db.value(), kSteps);
+      if (db.ok() && db.value().use_journal().ok()) (void)migrate(db.value(), kSteps);
     }
     vfs.stop_failing();
     Connection db = open_file(folder / "a.db");

@@ -51,6 +51,41 @@ TEST(Store, folders_and_files_are_for_their_owner_alone) {
     EXPECT_EQ(mode_of(folder / name), 0600u) << name;
 }
 
+TEST(Store, takes_the_rights_of_others_from_its_own_folders_but_not_from_those_that_were_named) {
+  for (const StoreFolders whose : {StoreFolders::ours, StoreFolders::named}) {
+    const TempFolder folder;
+    for (const char* name : {"data", "cache"}) {
+      fs::create_directory(folder / name);
+      fs::permissions(folder / name, fs::perms(0755));
+    }
+    open_store(folder, {.folders = whose});
+    const unsigned wanted = whose == StoreFolders::ours ? 0700u : 0755u;
+    EXPECT_EQ(mode_of(folder / "data"), wanted);
+    EXPECT_EQ(mode_of(folder / "cache"), wanted);
+  }
+}
+
+TEST(Store, copies_that_updates_left_are_listed_and_deleted_by_their_names) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  EXPECT_TRUE(store->copies().empty());
+  write_file(folder / "data/library-before-2.db", "words");
+  write_file(folder / "data/library-before-3.db", "more words");
+  const auto copies = store->copies();
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].name, "library-before-3.db");
+  EXPECT_EQ(copies[0].bytes, 10u);
+  EXPECT_GT(copies[0].written_ms, 0);
+  EXPECT_EQ(code_of(store->delete_copy("library.db")), "NO_COPY");
+  EXPECT_EQ(code_of(store->delete_copy("../data/library-before-2.db")), "NO_COPY");
+  must(store->delete_copy("library-before-3.db"));
+  EXPECT_FALSE(fs::exists(folder / "data/library-before-3.db"));
+  EXPECT_EQ(store->copies().size(), 1u);
+  const auto reader = open_store(folder, {.mode = OpenMode::read_only});
+  EXPECT_EQ(code_of(reader->delete_copy("library-before-2.db")), "READ_ONLY");
+  EXPECT_TRUE(fs::exists(folder / "data/library.db"));
+}
+
 TEST(Store, takes_the_rights_of_others_from_a_file_that_has_them) {
   const TempFolder folder;
   open_store(folder);

@@ -9,6 +9,7 @@
 #include <QStyle>
 #include <QUrl>
 #include <algorithm>
+#include <utility>
 
 #include "ui/model/conversation_model.h"
 #include "ui/model/format.h"
@@ -299,6 +300,26 @@ void ConversationView::addVersionActions(QMenu& menu, int row) {
           [this, row, step] { Q_EMIT versionAsked(row, step); });
 }
 
+void ConversationView::addMarkActions(QMenu& menu, int row) {
+  if (!m_canMark || !m_canMark(row)) return;
+  menu.addSeparator();
+  const auto add = [this, &menu, row](const QString& name, const QString& tip, MessageMark mark) {
+    menu.addAction(name, this, [this, row, mark] { Q_EMIT markAsked(row, mark); })->setToolTip(tip);
+  };
+  menu.setToolTipsVisible(true);
+  if (m_model->message(row).mark == MessageMark::Pinned)
+    add(tr("Unpin"), tr("It may be compressed again."), MessageMark::None);
+  else
+    add(tr("Pin"), tr("From now on it is not compressed."), MessageMark::Pinned);
+  add(tr("Forget for good"), tr("The model no longer sees it. Its words stay in the chat."),
+      MessageMark::Forgotten);
+}
+
+void ConversationView::addMessageActions(QMenu& menu, int row) {
+  addVersionActions(menu, row);
+  addMarkActions(menu, row);
+}
+
 void ConversationView::toggleThoughts(int row) {
   m_followsEnd = false;
   m_model->setThoughtsOpen(row, !m_model->message(row).showsThoughts);
@@ -348,8 +369,19 @@ void ConversationView::askToOpen(const QString& address, const QPoint& global) {
   if (chosen == open) Q_EMIT linkOpened(url);
 }
 
+// The keyboard points at no place: the text that is selected, or the middle of what is seen.
+ConversationView::Found ConversationView::foundBy(const QContextMenuEvent& event) {
+  if (event.reason() != QContextMenuEvent::Keyboard) return find(event.pos());
+  const TextSelection& selection = m_delegate->selection;
+  if (!selection.isEmpty()) return {selection.focusRow, {}};
+  const int middle = viewport()->height() / 2;
+  QModelIndex row = rowNear(middle);
+  if (!row.isValid() && m_model->rowCount() > 0) row = m_model->index(m_model->rowCount() - 1);
+  return {row, {}};
+}
+
 void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
-  const Found found = find(event->pos());
+  const Found found = foundBy(*event);
   QMenu menu(this);
   if (!m_delegate->selection.isEmpty())
     menu.addAction(tr("Copy"), QKeySequence::Copy, this, &ConversationView::copySelection);
@@ -362,7 +394,7 @@ void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
     if (!message.thoughts.isEmpty()) addCopy(tr("Copy thoughts"), message.thoughts);
     if (found.hit.kind == MessageHit::CopyCode)
       addCopy(tr("Copy code"), m_layouts.layout(found.row).codeOf(found.hit.place.part));
-    addVersionActions(menu, found.row.row());
+    addMessageActions(menu, found.row.row());
   }
   menu.addSeparator();
   menu.addActions(actions());

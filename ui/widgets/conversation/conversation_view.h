@@ -3,10 +3,12 @@
 //   invariants  1 while the user stands at the end, the end stays in view as an answer grows
 //               2 elsewhere, what is being read does not move when heights become known
 //   selection   across messages, with the mouse; Ctrl+C copies
-//   menu        of a message; actions() of the view come last
+//   menu        of a message, by the keyboard of the one in the middle, or where text is selected;
+//               actions() of the view come last
 #pragma once
 
 #include <QListView>
+#include <functional>
 
 #include "ui/widgets/conversation/message_delegate.h"
 
@@ -29,6 +31,9 @@ class ConversationView : public QListView {
   void showRow(int row);
   void toggleLastThoughts();
   void askLastParts();
+  // What the menu of a row has besides copying. `canMark`: whether there is something to mark.
+  void setCanMark(std::function<bool(int row)> canMark) { m_canMark = std::move(canMark); }
+  void addMessageActions(QMenu& menu, int row);
   LayoutCache& layouts() { return m_layouts; }
 
  Q_SIGNALS:
@@ -40,6 +45,7 @@ class ConversationView : public QListView {
   // The row is to be said otherwise, or switched to an older (-1) or newer (1) version.
   void replaceAsked(int row);
   void versionAsked(int row, int step);
+  void markAsked(int row, satchel::ui::MessageMark mark);
 
  protected:
   void doItemsLayout() override;
@@ -73,7 +79,9 @@ class ConversationView : public QListView {
   bool isAtEnd() const;
   bool isUsers(int row) const;
   void setHovered(const QModelIndex& row, bool isOnCopy);
+  Found foundBy(const QContextMenuEvent& event);
   void addVersionActions(QMenu& menu, int row);
+  void addMarkActions(QMenu& menu, int row);
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);
   void toggleThoughts(int row);
@@ -81,6 +89,7 @@ class ConversationView : public QListView {
   LayoutCache m_layouts;
   MessageDelegate* m_delegate;
   ConversationModel* m_model = nullptr;
+  std::function<bool(int)> m_canMark;
   bool m_followsEnd = true;
   bool m_isSettling = false;
   bool m_isSelecting = false;

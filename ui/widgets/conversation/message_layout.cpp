@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/model/parts_text.h"
 #include "ui/widgets/conversation/document_style.h"
@@ -25,7 +26,9 @@ constexpr double kBubbleShare = 0.84;  // of the column
 constexpr double kPadX = 16, kPadY = 11;
 constexpr double kTopGap = 18, kBottomGap = 10;  // around a message
 constexpr double kPartGap = 12;
+constexpr double kMarkWidth = 3, kMarkGap = 5;  // of a mark in the margin
 constexpr double kCodeHead = 32;
+constexpr double kForgottenOpacity = 0.55;   // still read easily
 constexpr qsizetype kShortCharacters = 900;  // a user's text longer than that is shown in part
 constexpr int kShortLines = 14;
 
@@ -233,8 +236,12 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
         head.adjusted(24, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
         metrics.elidedText(m_content.documentTitle, Qt::ElideMiddle, head.width() - 24));
   }
+  drawMark(painter);
+  const double opacity = painter.opacity();
+  if (m_content.mark == MessageMark::Forgotten) painter.setOpacity(opacity * kForgottenOpacity);
   for (int i = 0; i < int(m_parts.size()); ++i)
     drawPart(painter, i, visible, from, to, copyHovered);
+  painter.setOpacity(opacity);
   painter.setFont(small);
   if (!m_expand.isNull()) {
     painter.setPen(m_theme.accent);
@@ -257,6 +264,23 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
   }
   if (const QString footnote = footnoteText(m_content); !footnote.isEmpty())
     painter.drawText(m_footnote, Qt::TextWordWrap, footnote);
+}
+
+// A line in the margin, and above the message what it means.
+void MessageLayout::drawMark(QPainter& painter) const {
+  if (m_content.mark == MessageMark::None) return;
+  const QColor color = m_content.mark == MessageMark::Pinned ? m_theme.accent : m_theme.muted;
+  const double left = columnLeft(m_width), right = left + columnWidth(m_width);
+  const double x = isUser() ? right + kMarkGap : left - kMarkGap - kMarkWidth;
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  painter.drawRoundedRect(QRectF(x, kTopGap, kMarkWidth, m_height - kTopGap - kBottomGap),
+                          kMarkWidth / 2, kMarkWidth / 2);
+  painter.setFont(scaledFont(m_font, 0.78));
+  painter.setPen(color);
+  painter.drawText(QRectF(left, 1, right - left, kTopGap - 2),
+                   int((isUser() ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter),
+                   markText(m_content.mark));
 }
 
 void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from,

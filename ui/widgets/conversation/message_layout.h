@@ -78,6 +78,7 @@ class MessageLayout {
   void place();
   void placeUser();
   void placeAnswer();
+  void drawMark(QPainter& painter) const;
   void drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from, TextPlace to,
                 bool copyHovered) const;
   QRectF copyRect(const Part& part) const;
