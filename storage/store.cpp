@@ -388,7 +388,8 @@ struct CacheToThin {
   SavedCache cache;
 };
 
-// Those of chats with a last message after `since_ms`, the one used longest ago first.
+// Those of chats with a last message after `since_ms`, the one used longest ago first. Not those of
+// the shelf: other chats begin with them.
 std::vector<CacheToThin> by_use(const std::vector<runtime::Chat>& chats,
                                 const std::vector<SavedCache>& caches, std::int64_t since_ms) {
   std::map<std::int64_t, std::int64_t> used;  // by chat
@@ -396,7 +397,8 @@ std::vector<CacheToThin> by_use(const std::vector<runtime::Chat>& chats,
     if (chat.used_ms > since_ms) used[chat.id.value] = chat.used_ms;
   std::vector<CacheToThin> out;
   for (const SavedCache& cache : caches)
-    if (const auto found = used.find(cache.key.owner.value_or(0)); found != used.end())
+    if (const auto found = used.find(cache.key.owner.value_or(0));
+        found != used.end() && !runtime::document_of(cache.key))
       out.push_back({found->second, cache});
   std::ranges::stable_sort(out, {}, &CacheToThin::used_ms);
   return out;

@@ -80,7 +80,7 @@ class Store final : public runtime::ChatStore {
   Result<std::size_t> purge_expired() override;
   // Of present chats whose last message is thin_after_days old; where three quarters of the quota
   // are taken, also of the others that were used longest ago, until they are not. Each once since
-  // its last message.
+  // its last message; documents of the shelf stay as they are.
   Result<std::size_t> thin_unused(std::span<const ChatId> open,
                                   const std::stop_token& stop) override;
 

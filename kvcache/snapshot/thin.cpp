@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -22,7 +23,7 @@ class Thinner {
       for (const StoredPage& page : lane.pages) pages_.try_emplace(page.serial, page);
   }
 
-  Result<ThinReport> run(const std::stop_token& stop);
+  Result<ThinReport> run(std::string_view note, const std::stop_token& stop);
 
  private:
   // A record in its thin form; empty: it is none, or saves too little.
@@ -108,7 +109,7 @@ Result<void> Thinner::thin(RecordEntry& entry) {
   return {};
 }
 
-Result<ThinReport> Thinner::run(const std::stop_token& stop) {
+Result<ThinReport> Thinner::run(std::string_view note, const std::stop_token& stop) {
   for (RecordEntry& entry : manifest_.records) {
     if (stop.stop_requested()) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
     SATCHEL_TRY(thin(entry));
@@ -124,7 +125,8 @@ Result<ThinReport> Thinner::run(const std::stop_token& stop) {
                                    .live = live,
                                    .model = manifest_.model,
                                    .recipe = manifest_.recipe,
-                                   .n_tokens = manifest_.n_tokens()}));
+                                   .n_tokens = manifest_.n_tokens(),
+                                   .note = note}));
   return report_;
 }
 
@@ -148,7 +150,8 @@ Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key,
   if (!manifest.ok() || manifest->generation != saved->generation) return ThinReport();
   Result<StoredLayouts> layouts = StoredLayouts::read(manifest->shape, manifest->layouts);
   if (!layouts.ok() || !may_thin(*manifest, *layouts)) return ThinReport();
-  Result<ThinReport> thinned = Thinner(store, key, *manifest, std::move(layouts).value()).run(stop);
+  Result<ThinReport> thinned =
+      Thinner(store, key, *manifest, std::move(layouts).value()).run(saved->note, stop);
   // A record is missing: whoever restores the rest is told.
   if (!thinned.ok() && thinned.error().kind == ErrorKind::not_found) return ThinReport();
   return thinned;

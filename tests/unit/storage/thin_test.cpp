@@ -10,6 +10,7 @@
 #include "kernels/registry/registry.h"
 #include "kvcache/cache/cache.h"
 #include "kvcache/snapshot/snapshot.h"
+#include "runtime/contract/document_cache.h"
 #include "support/key_bases.h"
 
 namespace satchel::storage {
@@ -156,6 +157,33 @@ TEST_F(ThinUnused, a_thinned_cache_gives_way_before_those_used_since) {
   EXPECT_EQ(left[0].key, key_of(fresh));
   EXPECT_EQ(left[1].key, key_of(third));
   EXPECT_EQ(left[2].key, key_of(fourth));
+}
+
+// Other chats begin with them, and share their records with the chat that read them.
+TEST_F(ThinUnused, documents_of_the_shelf_stay_as_they_are) {
+  const auto store = open(1);
+  const ChatId old = chat(*store, "old");
+  const CacheKey document =
+      runtime::document_key(std::string(runtime::kDocumentHashDigits, 'a'), "reading", old);
+  ASSERT_TRUE(must(
+      kvcache::copy_saved({*store->kv(), key_of(old)}, {*store->kv(), document}, "of the shelf")));
+  const std::uint64_t before = record_bytes(*store->kv(), document);
+  clock_.wall += 2 * kDayMs;
+  EXPECT_EQ(thin(*store), 1u);
+  EXPECT_EQ(record_bytes(*store->kv(), document), before);
+  EXPECT_LT(record_bytes(*store->kv(), key_of(old)), before * 3 / 4);
+  EXPECT_EQ(must(store->kv()->newest_manifest(document))->note, "of the shelf");
+}
+
+// What a caller notes of a cache stays.
+TEST_F(ThinUnused, a_thinned_cache_keeps_its_note) {
+  const auto store = open(1);
+  const ChatId old = chat(*store, "old");
+  const CacheKey copy = CacheKey::named("copy");
+  ASSERT_TRUE(
+      must(kvcache::copy_saved({*store->kv(), key_of(old)}, {*store->kv(), copy}, "a note")));
+  EXPECT_GT(must(store->kv()->thin(copy)).n_records, 0u);
+  EXPECT_EQ(must(store->kv()->newest_manifest(copy))->note, "a note");
 }
 
 TEST_F(ThinUnused, a_stop_leaves_the_rest_for_another_time) {
