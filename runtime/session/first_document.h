@@ -5,8 +5,8 @@
 //   taken    by a chat that is about to read the same tokens with the same model and recipe into an
 //            empty cache. It holds then what the chat held that read them, and answers as that did
 //   not      of text that a memory limit or a request made smaller, that was marked, or that is in
-//            parts (parts rest apart from their cache). A damaged record, or a limit that is too low,
-//            costs time: the document is read
+//            parts (parts rest apart from their cache). A damaged record, or a limit that is too
+//            low, costs time: the document is read
 #pragma once
 
 #include <cstddef>

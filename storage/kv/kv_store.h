@@ -7,8 +7,9 @@
 //                written as much again: the least recently used caches are evicted, but neither the
 //                one being written nor the one read last. One that does not fit evicts none
 //              4 a file that is damaged or of another version is deleted and recreated, at opening
-//                or when the damage is found; one of schema 2 is migrated. A file of another library is renamed after that
-//                library, and used again when that library is opened. notice() reports both
+//                or when the damage is found; one of schema 2 is migrated. A file of another
+//                library is renamed after that library, and used again when that library is opened.
+//                notice() reports both
 //              5 erasing takes some 32 MiB of log, however much is erased
 //              6 caches may share records. The bytes are stored and counted once, and erased with
 //                the last of them

@@ -39,19 +39,11 @@ void addChats(Scene& scene) {
     scene.engine.addChat(title, now.addDays(-age++), {userMessage(title)});
 }
 
-ChatKey addSample(Scene& scene, const QString& preset) {
-  ChatSettings settings;
-  settings.preset = preset;
-  settings.budgetBytes = 210'000'000;
-  return scene.engine.addChat(u"Field notes, week 14"_s,
-                              QDateTime::fromMSecsSinceEpoch(scene.clock.wall),
-                              sampleConversation(), settings);
-}
-
 void showEmpty(Scene& scene) {
   addChats(scene);
   scene.openModel();
 }
+
 // A base model: it has no chat template.
 void showBase(Scene& scene) {
   scene.engine.script.model.title = "gemma-3-270m-q4_k_m";

@@ -36,6 +36,15 @@ void Scene::settle() {
   for (int i = 0; i < 5; ++i) QApplication::processEvents();
 }
 
+ChatKey addSample(Scene& scene, const QString& preset) {
+  ChatSettings settings;
+  settings.preset = preset;
+  settings.budgetBytes = 210'000'000;
+  return scene.engine.addChat(u"Field notes, week 14"_s,
+                              QDateTime::fromMSecsSinceEpoch(scene.clock.wall),
+                              sampleConversation(), settings);
+}
+
 runtime::ModelFacts sampleModel() {
   runtime::ModelFacts model;
   model.title = "SmolLM2-135M-Instruct";

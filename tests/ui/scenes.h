@@ -33,6 +33,8 @@ struct Scene {
   static void settle();
 };
 
+// A chat of the library: sampleConversation().
+ChatKey addSample(Scene& scene, const QString& preset);
 runtime::ModelFacts sampleModel();
 runtime::PresetEstimates samplePreviews();
 runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);

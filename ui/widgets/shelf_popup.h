@@ -1,5 +1,5 @@
-// ShelfPopup: documents that chats have read. A new chat can begin with one, at once; it can be kept
-// when its chat goes, or removed.
+// ShelfPopup: documents that chats have read. A new chat can begin with one, at once; it can be
+// kept when its chat goes, or removed.
 #pragma once
 
 #include <QList>
