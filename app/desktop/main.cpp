@@ -4,6 +4,7 @@
 #include <QInputDialog>
 #include <QMessageBox>
 #include <QSettings>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -123,6 +124,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   if (const int code = parse(argc, argv, arguments); code >= 0) return code;
   runtime::guard_mappings();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write
   QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("satchel"));
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
