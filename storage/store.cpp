@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
 #include "storage/folder/network_disk.h"
+#include "storage/sqlite/cipher.h"
+#include "storage/sqlite/connection.h"
 
 namespace satchel::storage {
 namespace fs = std::filesystem;
@@ -46,6 +49,51 @@ std::string on_network_disk(const fs::path& folder) {
          "A folder on a local disk is safer.";
 }
 
+fs::path new_of(const fs::path& file) {
+  return file.string() + "-new";
+}
+
+// The files that change, the library first, and what stands beside them under the new key.
+class NewFiles {
+ public:
+  ~NewFiles() {
+    std::error_code ignored;
+    for (const fs::path& file : files_) fs::remove(new_of(file), ignored);
+  }
+  // What `copy` makes is deleted unless it takes the file's place.
+  template <class Copy>
+  Result<void> make(const fs::path& file, const Copy& copy) {
+    SATCHEL_TRY(copy(new_of(file)));  // what fails leaves nothing
+    files_.push_back(file);
+    return {};
+  }
+  // Each is whole before and after. The library comes last: once it is encrypted, all is.
+  Result<void> take_places() {
+    for (const fs::path& file : std::views::reverse(files_)) {
+      std::error_code error;
+      fs::rename(new_of(file), file, error);
+      if (!error) SATCHEL_TRY(sync_file(file));
+      if (error)
+        return Error{ErrorKind::storage, "STORAGE",
+                     "\"" + new_of(file).string() + "\" could not take the place of \"" +
+                         file.filename().string() + "\": " + error.message() + "."};
+    }
+    return {};
+  }
+
+ private:
+  std::vector<fs::path> files_;
+};
+
+Result<void> copy_backup(const fs::path& backup, const StoreOptions& options,
+                         const std::string& key, const fs::path& to) {
+  SATCHEL_TRY_ASSIGN(Connection opened,
+                     Connection::open({backup, Access::read_write, Content::library, options.vfs,
+                                       options.key}));  // else what is attached is read-only too
+  opened.allow_checkpoints();                           // so that closing it leaves no log
+  return opened.copy_under_key(to, key);
+}
+
 }  // namespace
 
 struct Store::State {
@@ -60,9 +108,9 @@ struct Store::State {
   bool writes_kv = false;
   bool has_orphans = false;
 
-  Result<void> make_folder_of(const fs::path& file) const;
+  Result<void> make_folder_of(const std::filesystem::path& file) const;
   Result<void> open_library();
-  Result<void> check_not_emptied(const fs::path& library_file) const;
+  Result<void> check_not_emptied(const std::filesystem::path& library_file) const;
   bool can_write() const;
   void open_kv();
   Result<void> try_kv();
@@ -70,13 +118,15 @@ struct Store::State {
   Result<void> sweep_orphans();
   Result<void> spare_kept_documents(ChatId chat);
   SearchIndex search_index() const {
-    return SearchIndex(search_index_of(options.cache_dir, library->library_id()), options.vfs);
+    return SearchIndex(search_index_of(options.cache_dir, library->library_id()), options.vfs,
+                       options.key);
   }
 };
 
 Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Store::~Store() {
+  if (state_->library == nullptr) return;  // change_key() closed it
   // The lock says "all is well" only if it is: else the next opening checks the file.
   const bool is_well = state_->library->flush().ok() && !state_->library->found_damage() &&
                        !state_->library->owes_check();
@@ -107,10 +157,12 @@ Result<void> Store::State::open_library() {
                     .log = options.log,
                     .check = false,
                     .read_only_reason = std::nullopt,
-                    .vfs = options.vfs};
+                    .vfs = options.vfs,
+                    .key = options.key};
   std::error_code ignored;
   if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
     SATCHEL_TRY(make_folder_of(to.path));
+  SATCHEL_TRY(check_key(to.path, options.key, options.vfs));  // before the lock: it writes nothing
   if (options.mode == OpenMode::read_write) {
     auto taken = FolderLock::take(options.data_dir / "library.lock");
     if (taken.ok()) {
@@ -176,7 +228,8 @@ Result<void> Store::State::try_kv() {
                                       .library_id = library->library_id(),
                                       .is_new_library = is_new_library,
                                       .quota_bytes = options.quota_bytes,
-                                      .vfs = options.vfs}));
+                                      .vfs = options.vfs,
+                                      .key = options.key}));
   }
   writes_kv = writing;
   cache_notice = kv->notice();
@@ -219,6 +272,14 @@ Result<void> Store::State::spare_kept_documents(ChatId chat) {
       SATCHEL_TRY(kv->disown(cache.key));
   }
   return {};
+}
+
+bool Store::wants_key(const fs::path& data_dir) {
+  return seems_encrypted(data_dir / "library.db");
+}
+
+bool Store::can_encrypt() {
+  return has_cipher();
 }
 
 Library& Store::library() {
@@ -431,6 +492,37 @@ Result<std::size_t> Store::thin_unused(std::span<const ChatId> open, const std::
     SATCHEL_TRY(library().set_setting(kThinnedUntil, std::to_string(next.used_ms)));
   }
   return n_thinned;
+}
+
+Result<void> Store::change_key(std::unique_ptr<Store> store, const std::string& key) {
+  State& s = *store->state_;
+  if (const auto& why = s.library->report().read_only) return *why;
+  const fs::path library = s.options.data_dir / "library.db";
+  const fs::path caches = s.options.cache_dir / "kvcache.db";
+  NewFiles files;
+  SATCHEL_TRY(
+      files.make(library, [&](const fs::path& to) { return s.library->copy_under_key(to, key); }));
+  for (const fs::path& backup : backups_of(library))
+    SATCHEL_TRY(files.make(
+        backup, [&](const fs::path& to) { return copy_backup(backup, s.options, key, to); }));
+  const bool keeps_caches =
+      store->kv() != nullptr &&
+      files.make(caches, [&](const fs::path& to) { return s.kv->copy_under_key(to, key); }).ok();
+  SATCHEL_TRY(s.search_index().forget());
+  s.kv.reset();
+  s.library.reset();  // its log goes into the file
+  for (const fs::path& file : {library, caches})
+    if (!is_empty_or_missing(file.string() + "-wal"))
+      return Error{
+          ErrorKind::storage, "LIBRARY_LOCKED",
+          "Another program reads these chats. Close it and try again. Nothing was changed."};
+  std::error_code ignored;
+  for (const fs::path& file : {library, caches})
+    for (const char* suffix : {"-wal", "-shm"}) fs::remove(file.string() + suffix, ignored);
+  if (!keeps_caches) fs::remove(caches, ignored);
+  SATCHEL_TRY(files.take_places());
+  s.lock->release();
+  return {};
 }
 
 }  // namespace satchel::storage

@@ -40,11 +40,20 @@ struct StoreOptions {
   std::uint64_t quota_bytes = kQuotaBytes;  // of saved caches; 0: no limit
   std::uint64_t thin_after_days = 0;        // thin_unused(); 0: never
   std::string vfs = {};                     // SQLite's default if empty
+  // A passphrase, or 32 bytes as x'64 hexadecimal digits': all databases are encrypted with it. A
+  // store that is begun with one stays so until change_key(); empty: it is not encrypted.
+  std::string key = {};
 };
 
 class Store final : public runtime::ChatStore {
  public:
+  //   errors  LIBRARY_KEY: the key does not fit, or one is missing or not wanted. Nothing was
+  //           written
   static Result<std::unique_ptr<Store>> open(StoreOptions options);
+  // Whether a store in the folder asks for a key.
+  static bool wants_key(const std::filesystem::path& data_dir);
+  // Whether this build can encrypt: SQLite is SQLCipher.
+  static bool can_encrypt();
   ~Store() override;
   Store(Store&&) = delete;
 
@@ -75,6 +84,12 @@ class Store final : public runtime::ChatStore {
   // The copies that migrations left.
   std::vector<LibraryCopy> copies() const override;
   Result<void> delete_copy(std::string_view name) override;
+  // Closes the store and puts all that it holds under another key, the copies that migrations left
+  // too; empty: it is no longer encrypted. The search index is deleted, and caches where they do
+  // not fit a second time. The library has its new key last: after an error before that no word is
+  // lost, but caches may be. What SQLite wrote before may stay in free space of the disk.
+  //   errors  READ_ONLY, LIBRARY_DAMAGED; LIBRARY_LOCKED: others read; DISK_FULL, STORAGE
+  static Result<void> change_key(std::unique_ptr<Store> store, const std::string& key);
   // delete_now for all that Library::expired_chats() gives; how many. Backups and other libraries'
   // caches that are a month old go with them.
   Result<std::size_t> purge_expired() override;

@@ -18,6 +18,7 @@ void add_search(CLI::App& app, const Choose& choose);
 void add_export(CLI::App& app, const Choose& choose);
 void add_import(CLI::App& app, const Choose& choose);
 void add_backup(CLI::App& app, const Choose& choose);
+void add_encrypt(CLI::App& app, const Choose& choose);  // and decrypt
 void add_demo(CLI::App& app, const Choose& choose);
 void add_info(CLI::App& app, const Choose& choose);
 void add_recipes(CLI::App& app, const Choose& choose);

@@ -5,7 +5,6 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
-#include "app/store_options.h"
 #include "runtime/chat/chat_errors.h"
 #include "runtime/limits/precision_floor.h"
 #include "storage/store.h"
@@ -80,7 +79,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   model_path_ = std::filesystem::absolute(model).string();
   std::optional<runtime::Chat> saved;
   if (request.keep) {
-    storage::StoreOptions store = store_options(paths);
+    SATCHEL_TRY_ASSIGN(storage::StoreOptions store, chosen_store(options));
     store.quota_bytes = request.cache_quota;
     store.thin_after_days = request.thin_after_days;
     SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open(std::move(store)));

@@ -50,6 +50,14 @@ void add_store_option(CLI::App& command, Options& options) {
       .add_option("--store", options.store,
                   "Folder for chats and saved caches; default: your data and cache folders")
       ->type_name("DIR");
+  add_key_option(command, options);
+}
+
+void add_key_option(CLI::App& command, Options& options) {
+  command
+      .add_option("--key-file", options.key_file,
+                  "File with the passphrase of encrypted chats; default: it is asked for")
+      ->type_name("FILE");
 }
 
 void add_model_options(CLI::App& command, Options& options) {

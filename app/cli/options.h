@@ -12,11 +12,12 @@
 namespace satchel::app {
 
 struct Options {
-  std::string model;   // --model
-  std::string recipe;  // --recipe
-  double keep = 0;     // --keep; 0: as the recipe says
-  std::string budget;  // --budget
-  std::string store;   // --store
+  std::string model;     // --model
+  std::string recipe;    // --recipe
+  double keep = 0;       // --keep; 0: as the recipe says
+  std::string budget;    // --budget
+  std::string store;     // --store
+  std::string key_file;  // --key-file
   std::string backend = "auto";
   std::string cpu_level;
   int activations = 16;  // --activations, bits
@@ -30,7 +31,8 @@ struct Options {
 CLI::Validator share_range();
 
 void add_output_options(CLI::App& command, Options& options);  // --json --quiet
-void add_store_option(CLI::App& command, Options& options);    // --store
+void add_store_option(CLI::App& command, Options& options);    // --store --key-file
+void add_key_option(CLI::App& command, Options& options);      // --key-file
 void add_model_options(CLI::App& command, Options& options);   // --model --backend --threads …
 // --recipe --keep --budget; `fallback`: what the command takes where --recipe is not given.
 void add_recipe_options(CLI::App& command, Options& options, const std::string& fallback = "full");

@@ -1,6 +1,7 @@
 #include "app/cli/workbench.h"
 
 #include "app/cli/model_profile.h"
+#include "app/store_key.h"
 #include "app/store_options.h"
 #include "runtime/limits/presets.h"
 
@@ -75,8 +76,18 @@ Error explain_not_opened(const Error& why, const Paths& paths, const std::filesy
       "\"" + model.string() + "\" does not run here: " + why.message + " Choose another model."};
 }
 
-Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
+Result<storage::StoreOptions> chosen_store(const Options& options) {
   storage::StoreOptions store = store_options(standard_paths(options.store));
+  if (!options.key_file.empty()) {
+    SATCHEL_TRY_ASSIGN(store.key, read_key_file(options.key_file));
+  } else if (storage::Store::can_encrypt() && storage::Store::wants_key(store.data_dir)) {
+    store.key = ask_for_key("Passphrase of the chats: ").value_or("");
+  }
+  return store;
+}
+
+Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode) {
+  SATCHEL_TRY_ASSIGN(storage::StoreOptions store, chosen_store(options));
   store.mode = mode;
   return storage::Store::open(std::move(store));
 }

@@ -29,6 +29,8 @@ void tell_what_is_missing(const runtime::Engine& engine, Console& console);
 // With the model of --model, or another. Tells what is missing.
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);
 
+// Where --store is, with its key: of --key-file, or typed where one is wanted.
+Result<storage::StoreOptions> chosen_store(const Options& options);
 // The library and the saved caches of --store.
 Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode);
 Error no_chat_named(const std::string& name);

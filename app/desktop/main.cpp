@@ -1,8 +1,10 @@
 // satchel-desktop: joins store, engine and window, and ends with them.
 //   exit codes  0 closed by the user, 1 the library cannot be opened, 2 wrong options
 #include <QApplication>
+#include <QInputDialog>
 #include <QMessageBox>
 #include <QSettings>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "app/documents/document_text.h"
 #include "app/manual/manual_page.h"
 #include "app/paths.h"
+#include "app/store_key.h"
 #include "app/store_options.h"
 #include "kvcache/comparison/comparison.h"
 #include "runtime/gguf/mapping_guard.h"
@@ -33,7 +36,7 @@ using namespace satchel;
 using ui::textOf;
 
 struct Arguments {
-  std::string model, store, backend = "auto";
+  std::string model, store, keyFile, backend = "auto";
   std::size_t threads = 0;
   std::uint64_t cacheQuota = storage::kQuotaBytes;
   std::uint64_t thinAfterDays = 0;
@@ -50,6 +53,8 @@ int parse(int argc, char** argv, Arguments& arguments) {
                     "model");
   parser.add_option("--store", arguments.store,
                     "Folder for chats and saved caches; default: your data and cache folders");
+  parser.add_option("--key-file", arguments.keyFile,
+                    "File with the passphrase of encrypted chats; default: it is asked for");
   app::add_cache_quota(parser, arguments.cacheQuota);
   app::add_thin_after(parser, arguments.thinAfterDays);
   parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");
@@ -76,6 +81,28 @@ int refuse(const Error& error) {
   box.setWindowIcon(ui::logoIcon());
   box.exec();
   return 1;
+}
+
+// Asks for the passphrase until it fits or the user gives up.
+Result<std::unique_ptr<storage::Store>> openStore(storage::StoreOptions options,
+                                                  const std::string& keyFile) {
+  if (!keyFile.empty()) {
+    SATCHEL_TRY_ASSIGN(options.key, app::read_key_file(keyFile));
+    return storage::Store::open(std::move(options));
+  }
+  for (;;) {
+    auto store = storage::Store::open(options);
+    if (store.ok() || store.error().code != "LIBRARY_KEY" || !storage::Store::can_encrypt())
+      return store;
+    bool isTyped = false;
+    const QString question =
+        options.key.empty() ? QObject::tr("Your chats are encrypted. Passphrase:")
+                            : QObject::tr("This passphrase does not open your chats. Passphrase:");
+    const QString typed = QInputDialog::getText(nullptr, QStringLiteral("Satchel"), question,
+                                                QLineEdit::Password, {}, &isTyped);
+    if (!isTyped) return store;
+    options.key = typed.toStdString();
+  }
 }
 
 ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearance) {
@@ -112,6 +139,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   if (const int code = parse(argc, argv, arguments); code >= 0) return code;
   runtime::guard_mappings();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write
   QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("satchel"));
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
@@ -129,7 +157,7 @@ int main(int argc, char** argv) {
   storage::StoreOptions storeOptions = app::store_options(paths);
   storeOptions.quota_bytes = arguments.cacheQuota;
   storeOptions.thin_after_days = arguments.thinAfterDays;
-  auto store = storage::Store::open(std::move(storeOptions));
+  auto store = openStore(std::move(storeOptions), arguments.keyFile);
   if (!store.ok()) return refuse(store.error());
   // Qt keeps the mode that it finds. Without the file the window only forgets its size.
   (void)storage::make_private_file(settingsFile);

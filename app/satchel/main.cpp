@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   satchel::app::add_export(app, choose);
   satchel::app::add_import(app, choose);
   satchel::app::add_backup(app, choose);
+  satchel::app::add_encrypt(app, choose);
   satchel::app::add_demo(app, choose);
   satchel::app::add_info(app, choose);
   satchel::app::add_recipes(app, choose);

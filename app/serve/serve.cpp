@@ -11,7 +11,6 @@
 #include "app/cli/workbench.h"
 #include "app/serve/commands.h"
 #include "app/serve/server.h"
-#include "app/store_options.h"
 #include "storage/store.h"
 
 namespace satchel::app {
@@ -88,7 +87,7 @@ Result<int> run(const ServeOptions& given, Console& console) {
   if (common.store.empty()) {
     engine.profiles.clear();  // nothing is written
   } else {
-    storage::StoreOptions kept = store_options(paths);
+    SATCHEL_TRY_ASSIGN(storage::StoreOptions kept, chosen_store(common));
     kept.quota_bytes = given.cache_quota;
     kept.thin_after_days = given.thin_after_days;
     SATCHEL_TRY_ASSIGN(store, storage::Store::open(std::move(kept)));
@@ -138,6 +137,7 @@ void add_serve(CLI::App& app, const Choose& choose) {
       ->add_option("--store", options->common.store,
                    "Folder for chats and saved caches; without it nothing is written")
       ->type_name("DIR");
+  add_key_option(*command, options->common);
   add_cache_quota(*command, options->cache_quota);
   add_thin_after(*command, options->thin_after_days);
   add_output_options(*command, options->common);

@@ -89,8 +89,8 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
 }
 
 Result<Connection> open_and_check(const KvOptions& options, Access access) {
-  SATCHEL_TRY_ASSIGN(Connection opened,
-                     Connection::open({options.path, access, Content::cache, options.vfs}));
+  SATCHEL_TRY_ASSIGN(Connection opened, Connection::open({options.path, access, Content::cache,
+                                                          options.vfs, options.key}));
   SATCHEL_TRY(check_or_make(opened, options));
   return opened;
 }
@@ -235,6 +235,10 @@ Result<void> KvStore::allow_writing() {
   if (opened.ok()) return {};
   state_->options.mode = OpenMode::read_only;
   return opened.error();
+}
+
+Result<void> KvStore::copy_under_key(const fs::path& file, const std::string& key) {
+  return state_->writing([&](Connection& db) { return db.copy_under_key(file, key); });
 }
 
 Result<std::unique_ptr<KvStore>> KvStore::open(KvOptions options) {

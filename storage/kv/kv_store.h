@@ -41,6 +41,7 @@ struct KvOptions {
   bool is_new_library = false;    // created just now: messages then promise nothing of older chats
   std::uint64_t quota_bytes = 0;  // for all records and manifests; 0: no limit
   std::string vfs = {};           // SQLite's default if empty
+  std::string key = {};           // as the library's
 };
 
 using kvcache::SavedCache;
@@ -58,6 +59,8 @@ class KvStore final : public kvcache::RecordStore {
   // From now on it may be written, as if opened with read_write.
   //   errors  as open(): it stays as it was
   Result<void> allow_writing();
+  // All caches in a new file under another key; empty: not encrypted.
+  Result<void> copy_under_key(const std::filesystem::path& file, const std::string& key);
   // Message for the user: why saved caches were deleted or moved aside; empty: neither happened.
   const std::string& notice() const;
 

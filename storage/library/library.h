@@ -59,6 +59,7 @@ struct LibraryOptions {
   bool check = false;  // run quick_check, because the last process ended uncleanly
   std::optional<Error> read_only_reason = {};  // with read_only: the error of writing calls
   std::string vfs = {};  // empty: SQLite's default; tests simulate disk faults with it
+  std::string key = {};  // that fits (check_key()); empty: not encrypted
 };
 
 // A document that people keep for other chats.
@@ -110,6 +111,8 @@ class Library final : public runtime::ChatLibrary {
   // Copies all that is committed to a new file, also beside a process that writes. What fails
   // leaves no file.
   Result<void> copy_to(const std::filesystem::path& file);
+  // The same, under another key; empty: not encrypted.
+  Result<void> copy_under_key(const std::filesystem::path& file, const std::string& key);
   // Deletes the backups that are as old: they have the words of chats deleted since. How many.
   Result<std::size_t> drop_expired_backups();
   // Deletes and overwrites the rows and empties the write-ahead log. No undo. Store::delete_now

@@ -54,10 +54,10 @@ void delete_begun(const fs::path& path) {
   for (const char* suffix : {"", "-journal"}) fs::remove(begun_at(path).string() + suffix, ignored);
 }
 
-Result<void> make_library(const fs::path& path, const std::string& vfs) {
+Result<void> make_library(const fs::path& path, const LibraryOptions& options) {
   SATCHEL_TRY(make_private_file(path));
-  SATCHEL_TRY_ASSIGN(Connection made,
-                     Connection::open({path, Access::read_write, Content::library, vfs}));
+  SATCHEL_TRY_ASSIGN(Connection made, Connection::open({path, Access::read_write, Content::library,
+                                                        options.vfs, options.key}));
   return migrate(made, library_migrations());
 }
 
@@ -227,7 +227,7 @@ Result<void> Library::State::open_for_writing() {
 Result<void> Library::State::begin_library() const {
   if (const auto left = log_left_by(options.path)) return lost_library(options.path, *left);
   const fs::path begun = begun_at(options.path);
-  const Result<void> made = make_library(begun, options.vfs);
+  const Result<void> made = make_library(begun, options);
   const Result<bool> named =
       made.ok() ? rename_to_free(begun, options.path) : Result<bool>(made.error());
   // Where somebody put a library there meanwhile, it is theirs that is opened.
@@ -237,8 +237,9 @@ Result<void> Library::State::begin_library() const {
 }
 
 Result<void> Library::State::connect_for_writing() {
-  SATCHEL_TRY_ASSIGN(Connection opened, Connection::open({options.path, Access::read_write,
-                                                          Content::library, options.vfs}));
+  SATCHEL_TRY_ASSIGN(Connection opened,
+                     Connection::open({options.path, Access::read_write, Content::library,
+                                       options.vfs, options.key}));
   connection.emplace(std::move(opened));
   SATCHEL_TRY_ASSIGN(const std::int64_t version, version_of(*connection, options.path));
   if (version > newest_version(library_migrations())) return newer_schema(version);
@@ -270,8 +271,8 @@ Result<void> Library::State::connect_for_reading() {
   Result<std::int64_t> version = std::int64_t{0};
   for (const Access access : {Access::read_only, Access::read_only_media}) {
     connection.reset();
-    SATCHEL_TRY_ASSIGN(Connection opened,
-                       Connection::open({options.path, access, Content::library, options.vfs}));
+    SATCHEL_TRY_ASSIGN(Connection opened, Connection::open({options.path, access, Content::library,
+                                                            options.vfs, options.key}));
     connection.emplace(std::move(opened));
     version = version_of(*connection, options.path);
     // Without a place for its side files SQLite cannot begin. If there is no log to miss, the file
@@ -294,6 +295,11 @@ Result<void> Library::copy_to(const fs::path& file) {
   std::error_code ignored;
   if (!copied.ok()) fs::remove(file, ignored);
   return copied;
+}
+
+Result<void> Library::copy_under_key(const fs::path& file, const std::string& key) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  return db->copy_under_key(file, key);
 }
 
 Result<Connection*> Library::State::reader() {

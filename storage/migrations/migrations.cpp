@@ -42,8 +42,9 @@ Result<void> back_up(Connection& connection, const std::filesystem::path& copy) 
     SATCHEL_TRY(vacuum.bind(1, path).run());
   }
   {
-    SATCHEL_TRY_ASSIGN(Connection opened,
-                       Connection::open({copy, Access::read_only_media, Content::library, {}}));
+    SATCHEL_TRY_ASSIGN(
+        Connection opened,
+        Connection::open({copy, Access::read_only_media, Content::library, {}, connection.key()}));
     SATCHEL_TRY(opened.quick_check());
   }
   return sync_file(copy);  // SQLite does not sync what VACUUM INTO writes

@@ -193,12 +193,11 @@ Result<void> update(Connection& db, Library& library) {
   return change.commit();
 }
 
-Result<std::vector<Found>> find_in(const fs::path& path, const std::string& vfs, Library& library,
+Result<std::vector<Found>> find_in(const ConnectionOptions& file, Library& library,
                                    const std::string& asked, std::size_t n_most) {
-  SATCHEL_TRY(make_private_folder_of(path));
-  SATCHEL_TRY(make_private_file(path));
-  SATCHEL_TRY_ASSIGN(Connection db,
-                     Connection::open({path, Access::read_write, Content::cache, vfs}));
+  SATCHEL_TRY(make_private_folder_of(file.path));
+  SATCHEL_TRY(make_private_file(file.path));
+  SATCHEL_TRY_ASSIGN(Connection db, Connection::open(file));
   SATCHEL_TRY(update(db, library));
   return look_up(db, library, asked, n_most);
 }
@@ -232,17 +231,18 @@ fs::path search_index_of(const fs::path& folder, const std::string& library_id) 
   return folder / (std::string(kSearchIndexBegins) + library_id + ".db");
 }
 
-SearchIndex::SearchIndex(fs::path file, std::string vfs)
-    : path_(std::move(file)), vfs_(std::move(vfs)) {}
+SearchIndex::SearchIndex(fs::path file, std::string vfs, std::string key)
+    : path_(std::move(file)), vfs_(std::move(vfs)), key_(std::move(key)) {}
 
 Result<std::vector<Found>> SearchIndex::find(Library& library, const SearchQuery& query) {
   const std::string asked = fts_query(query.words);
   if (asked.empty())
     return Error{ErrorKind::invalid, "SEARCH_WORDS", "There is nothing to look for. Give words."};
-  auto found = find_in(path_, vfs_, library, asked, query.n_most);
+  const ConnectionOptions file{path_, Access::read_write, Content::cache, vfs_, key_};
+  auto found = find_in(file, library, asked, query.n_most);
   if (found.ok() || found.error().code != "CACHE_DAMAGED") return found;
   SATCHEL_TRY(forget());
-  return find_in(path_, vfs_, library, asked, query.n_most);
+  return find_in(file, library, asked, query.n_most);
 }
 
 Result<void> SearchIndex::forget() {

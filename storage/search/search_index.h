@@ -25,7 +25,7 @@ using runtime::SearchQuery;
 
 class SearchIndex {
  public:
-  explicit SearchIndex(std::filesystem::path file, std::string vfs = {});
+  explicit SearchIndex(std::filesystem::path file, std::string vfs = {}, std::string key = {});
   // The best first.
   Result<std::vector<Found>> find(Library& library, const SearchQuery& query);
   // Deletes the file, and so all words that it has.
@@ -33,7 +33,7 @@ class SearchIndex {
 
  private:
   std::filesystem::path path_;
-  std::string vfs_;
+  std::string vfs_, key_;
 };
 
 inline constexpr std::string_view kSearchIndexBegins = "satchel-search-";

@@ -68,11 +68,13 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   auto handle = std::make_unique<Handle>();
   handle->path = options.path.string();
   handle->content = options.content;
+  handle->key = options.key;
   std::string uri = uri_of(options.path);
   if (options.access == Access::read_only_media) uri += "?immutable=1";
   const int code = sqlite3_open_v2(uri.c_str(), &handle->db, flags_of(options.access),
                                    options.vfs.empty() ? nullptr : options.vfs.c_str());
   if (code != SQLITE_OK) return sqlite_error(*handle, code);
+  SATCHEL_TRY(give_key(*handle));
   harden(handle->db, options.access);
   if (options.content == Content::library) set_checkpoints(*handle, false);
   Connection connection(std::move(handle));
@@ -86,8 +88,10 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
     opened.has_shared_memory = shares_memory(opened.db, options.path);
     if (!opened.has_shared_memory) SATCHEL_TRY(connection.exec("PRAGMA locking_mode=EXCLUSIVE"));
     // Records of up to 8 MiB want few, large pages; a message is a few hundred bytes.
-    if (options.content == Content::cache)
-      SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
+    if (options.content == Content::cache) {
+      if (options.key.empty()) SATCHEL_TRY(connection.exec("PRAGMA page_size=32768;"));
+      SATCHEL_TRY(connection.exec("PRAGMA auto_vacuum=INCREMENTAL;"));
+    }
     SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216;"));
   }
   return connection;
@@ -185,6 +189,10 @@ Result<void> Connection::quick_check() {
   const std::string finding = row ? query.text_at(0) : "the check returned nothing";
   if (finding != "ok") return damaged_error(*handle_, finding);
   return {};
+}
+
+const std::string& Connection::key() const {
+  return handle_->key;
 }
 
 bool Connection::disk_failed() const {

@@ -38,7 +38,8 @@ struct ConnectionOptions {
   std::filesystem::path path;
   Access access = Access::read_write;
   Content content = Content::library;
-  std::string vfs;  // SQLite's default if empty
+  std::string vfs;       // SQLite's default if empty
+  std::string key = {};  // of an encrypted file (cipher.h); empty: it is not
 };
 
 struct Handle;  // sqlite3* and the context of errors (handle.h)
@@ -138,6 +139,12 @@ class Connection {
   Result<void> checkpoint();
   // Checkpoints and empties the write-ahead log; false: a reader or found_damage() prevented it.
   Result<bool> empty_wal();
+  // A copy of all that is committed, in a new file that is this user's alone, under another key;
+  // empty: not encrypted. Checked, and on disk when it returns; what fails leaves no file.
+  //   needs   has_cipher(); no open transaction
+  Result<void> copy_under_key(const std::filesystem::path& file, const std::string& key);
+  // The same key, or none.
+  const std::string& key() const;
   // Fails with LIBRARY_DAMAGED or CACHE_DAMAGED and the first finding.
   Result<void> quick_check();
   // Whether a read, write or sync has failed: the page cache may then differ from the disk.

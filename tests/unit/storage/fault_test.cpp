@@ -7,6 +7,7 @@
 
 #include "failing_vfs.h"
 #include "fixtures.h"
+#include "storage/sqlite/connection.h"
 
 namespace satchel::storage {
 namespace {
@@ -14,6 +15,7 @@ using runtime::MessageState;
 using runtime::Role;
 
 constexpr int kCallsMax = 2000;
+constexpr const char* kKey = "x'00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'";
 
 // What was tried, and what of it was said to be saved. Texts are all different.
 struct Ledger {
@@ -196,11 +198,22 @@ struct Fault {
   FailingVfs::How how;
   FailingVfs::Then then;
   FailingVfs::Memory memory = FailingVfs::Memory::shared;
+  std::string key = {};
 };
 
-void check_reopened(const TempFolder& folder, const Ledger& ledger) {
+void expect_sound(const std::filesystem::path& file, Content content, const std::string& key) {
+  if (key.empty()) {
+    EXPECT_EQ(integrity(file), "ok");
+    return;
+  }
+  const auto checked =
+      must(Connection::open({file, Access::read_only, content, {}, key})).quick_check();
+  EXPECT_TRUE(checked.ok()) << checked.error().message;
+}
+
+void check_reopened(const TempFolder& folder, const Ledger& ledger, const std::string& key) {
   {
-    const auto store = open_store(folder);
+    const auto store = open_store(folder, {.key = key});
     EXPECT_FALSE(store->library().report().read_only.has_value());
     if (ledger.chat.value != 0) {
       check_messages(must(store->library().messages(ledger.chat)), ledger);
@@ -208,8 +221,8 @@ void check_reopened(const TempFolder& folder, const Ledger& ledger) {
       say(store->library(), ledger.chat, "next");
     }
   }
-  EXPECT_EQ(integrity(folder / "data/library.db"), "ok");
-  EXPECT_EQ(integrity(folder / "cache/kvcache.db"), "ok");
+  expect_sound(folder / "data/library.db", Content::library, key);
+  expect_sound(folder / "cache/kvcache.db", Content::cache, key);
 }
 
 // One run with the n-th call failing. True if n lay past the last call.
@@ -219,9 +232,9 @@ bool walk(FailingVfs& vfs, const Fault& fault, int n) {
   Ledger ledger;
   vfs.fail_at(n, fault.how, fault.then);
   {
-    auto opened = try_store(folder, {.clock = &clock, .vfs = vfs.name()});
-    if (!opened.ok() && fault.then == FailingVfs::Then::once)
-      opened = try_store(folder, {.clock = &clock, .vfs = vfs.name()});
+    const StoreOptions options{.clock = &clock, .vfs = vfs.name(), .key = fault.key};
+    auto opened = try_store(folder, options);
+    if (!opened.ok() && fault.then == FailingVfs::Then::once) opened = try_store(folder, options);
     if (opened.ok()) Script(*opened.value(), clock, ledger).run();
     const bool writes = opened.ok() && !opened.value()->library().report().read_only;
     if (writes && fault.then == FailingVfs::Then::once) {
@@ -229,13 +242,14 @@ bool walk(FailingVfs& vfs, const Fault& fault, int n) {
     }
   }
   vfs.stop_failing();
-  check_reopened(folder, ledger);
+  check_reopened(folder, ledger, fault.key);
   return !vfs.has_failed();
 }
 
 std::string name_of_fault(const testing::TestParamInfo<Fault>& row) {
   static constexpr const char* kThens[] = {"once", "thrice", "always"};
-  return std::string(row.param.memory == FailingVfs::Memory::none ? "network_" : "") +
+  return std::string(row.param.key.empty() ? "" : "encrypted_") +
+         std::string(row.param.memory == FailingVfs::Memory::none ? "network_" : "") +
          (row.param.how == FailingVfs::How::full ? "full_" : "io_error_") +
          kThens[static_cast<std::size_t>(row.param.then)];
 }
@@ -243,6 +257,8 @@ std::string name_of_fault(const testing::TestParamInfo<Fault>& row) {
 class EveryFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(EveryFault, of_a_call_to_the_disk_loses_nothing_that_was_said_to_be_saved) {
+  if (!GetParam().key.empty() && !Store::can_encrypt())
+    GTEST_SKIP() << "SQLite is not SQLCipher (SATCHEL_SQLCIPHER)";
   FailingVfs vfs("failing", GetParam().memory);
   for (int n = 0; n < kCallsMax; ++n) {
     SCOPED_TRACE("call " + std::to_string(n));
@@ -257,17 +273,19 @@ TEST_P(EveryFault, of_a_call_to_the_disk_loses_nothing_that_was_said_to_be_saved
   FAIL() << "the script makes more than " << kCallsMax << " calls";
 }
 
-INSTANTIATE_TEST_SUITE_P(Disk, EveryFault,
-                         testing::Values(Fault{FailingVfs::How::io_error, FailingVfs::Then::once},
-                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::thrice},
-                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::always},
-                                         Fault{FailingVfs::How::full, FailingVfs::Then::once},
-                                         Fault{FailingVfs::How::full, FailingVfs::Then::always},
-                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::once,
-                                               FailingVfs::Memory::none},
-                                         Fault{FailingVfs::How::full, FailingVfs::Then::always,
-                                               FailingVfs::Memory::none}),
-                         name_of_fault);
+INSTANTIATE_TEST_SUITE_P(
+    Disk, EveryFault,
+    testing::Values(
+        Fault{FailingVfs::How::io_error, FailingVfs::Then::once},
+        Fault{FailingVfs::How::io_error, FailingVfs::Then::thrice},
+        Fault{FailingVfs::How::io_error, FailingVfs::Then::always},
+        Fault{FailingVfs::How::full, FailingVfs::Then::once},
+        Fault{FailingVfs::How::full, FailingVfs::Then::always},
+        Fault{FailingVfs::How::io_error, FailingVfs::Then::once, FailingVfs::Memory::none},
+        Fault{FailingVfs::How::full, FailingVfs::Then::always, FailingVfs::Memory::none},
+        Fault{FailingVfs::How::io_error, FailingVfs::Then::once, FailingVfs::Memory::shared, kKey},
+        Fault{FailingVfs::How::full, FailingVfs::Then::always, FailingVfs::Memory::shared, kKey}),
+    name_of_fault);
 
 TEST(Fault, that_is_over_after_the_start_is_over_for_the_store) {
   FailingVfs vfs("failing");
