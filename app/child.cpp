@@ -80,8 +80,11 @@ Result<ChildOutput> run(const Program& program) {
 
 }  // namespace
 
-Result<ChildOutput> run_self(const std::vector<std::string>& arguments) {
-  return run({.file = "/proc/self/exe", .name = "satchel", .arguments = arguments});
+Result<ChildOutput> run_self(const std::vector<std::string>& arguments, std::size_t bytes_max) {
+  return run({.file = "/proc/self/exe",
+              .name = "satchel",
+              .arguments = arguments,
+              .bytes_max = bytes_max});
 }
 
 Result<ChildOutput> run_program(const std::string& program,

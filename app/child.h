@@ -14,7 +14,9 @@ struct ChildOutput {
   std::string text;   // its standard output, whole; its standard error is ours
   int exit_code = 0;  // 128 + signal where a signal ended it
 };
-Result<ChildOutput> run_self(const std::vector<std::string>& arguments);
+// What it says beyond bytes_max ends it: DOC_LIMIT.
+Result<ChildOutput> run_self(const std::vector<std::string>& arguments,
+                             std::size_t bytes_max = SIZE_MAX);
 
 // A program of the PATH, or of a file. Its error output goes nowhere; what it says beyond bytes_max
 // ends it. DOC_LIMIT: it said more; not_found, PROCESS: there is no such program.

@@ -338,9 +338,14 @@ Result<std::vector<runtime::ShelvedDocument>> Store::shelf() {
     if (place == shelf.end()) {
       if (!cache.key.owner) continue;  // it goes at the next opening
       const ChatId chat{*cache.key.owner};
-      SATCHEL_TRY_ASSIGN(const auto title, state_->library->first_document_title(chat));
-      SATCHEL_TRY_ASSIGN(const Chat row, state_->library->chat(chat));
-      shelf.push_back({.hash = *hash, .title = title, .chat = chat, .used_ms = row.used_ms});
+      SATCHEL_TRY_ASSIGN(const auto document, state_->library->chat_document(chat, *hash));
+      const Result<Chat> row = state_->library->chat(chat);
+      const bool is_removed =
+          row.ok() ? row->removed_ms.has_value() : row.error().code == "CHAT_NOT_FOUND";
+      if (is_removed || !document) continue;  // gone for whoever looks; its bytes go in time
+      SATCHEL_TRY(row);
+      shelf.push_back(
+          {.hash = *hash, .title = document->title, .chat = chat, .used_ms = row->used_ms});
       place = std::prev(shelf.end());
     }
     if (cache.key.owner && place->chat == ChatId{}) place->chat = {*cache.key.owner};
@@ -359,9 +364,8 @@ Result<std::string> Store::document_text(std::string_view hash) {
   SATCHEL_TRY_ASSIGN(const auto all, shelf());
   for (const runtime::ShelvedDocument& document : all) {
     if (document.hash != hash) continue;
-    SATCHEL_TRY_ASSIGN(auto messages, state_->library->messages(document.chat));
-    for (runtime::StoredMessage& message : messages)
-      if (runtime::document_hash(message.text) == hash) return std::move(message.text);
+    SATCHEL_TRY_ASSIGN(auto found, state_->library->chat_document(document.chat, hash));
+    if (found) return std::move(found->text);
   }
   return kept;
 }
@@ -474,22 +478,29 @@ Result<std::size_t> Store::thin_unused(std::span<const ChatId> open, const std::
   SATCHEL_TRY_ASSIGN(const auto until, library().setting(kThinnedUntil));
   SATCHEL_TRY_ASSIGN(const auto chats, library().chats());
   SATCHEL_TRY_ASSIGN(const auto caches, state_->kv->list());
-  std::int64_t n_taken = 0;
-  for (const SavedCache& cache : caches) n_taken += static_cast<std::int64_t>(cache.record_bytes);
+  SATCHEL_TRY_ASSIGN(std::uint64_t n_taken, state_->kv->taken_bytes());
   std::int64_t since_ms = 0;
   if (until) std::from_chars(until->data(), until->data() + until->size(), since_ms);
   const double before_ms = static_cast<double>(options.clock->wall_ms()) -
                            static_cast<double>(options.thin_after_days) * kDayMs;
-  const auto quota = static_cast<std::int64_t>(options.quota_bytes);
+  const std::uint64_t quota = options.quota_bytes;
   std::size_t n_thinned = 0;
+  bool is_passed_over = false;  // a chat, which has its turn when it is closed
   for (const CacheToThin& next : by_use(chats, caches, since_ms)) {
     const bool is_short = quota > 0 && n_taken > quota / 4 * 3;
     if (static_cast<double>(next.used_ms) > before_ms && !is_short) break;
-    if (std::ranges::find(open, ChatId{next.cache.key.owner.value_or(0)}) != open.end()) continue;
+    const bool is_open =
+        std::ranges::find(open, ChatId{next.cache.key.owner.value_or(0)}) != open.end();
+    is_passed_over = is_passed_over || is_open;
+    if (is_open) continue;
     SATCHEL_TRY_ASSIGN(const kvcache::ThinReport report, state_->kv->thin(next.cache.key, stop));
-    n_taken -= static_cast<std::int64_t>(report.bytes_before - report.bytes_after);
     if (report.n_records > 0) ++n_thinned;
-    SATCHEL_TRY(library().set_setting(kThinnedUntil, std::to_string(next.used_ms)));
+    if (report.n_records > 0) {
+      SATCHEL_TRY_ASSIGN(n_taken, state_->kv->taken_bytes());
+    }
+    const std::int64_t until_ms = std::min(next.used_ms, options.clock->wall_ms());
+    if (!is_passed_over)
+      SATCHEL_TRY(library().set_setting(kThinnedUntil, std::to_string(until_ms)));
   }
   return n_thinned;
 }

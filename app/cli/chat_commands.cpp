@@ -106,7 +106,9 @@ Result<void> ChatLoop::obey(const std::string& line) {
     return start_over();
   } else if (const auto path = rest_of(line, "/document")) {
     if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
-    return read_document(path_from(std::string(*path)));
+    const std::string file = path_from(std::string(*path));
+    SATCHEL_TRY_ASSIGN(const std::string words, text_of_document(file));
+    return read_document(file, words);
   } else if (const auto wanted = rest_of(line, "/shelf")) {
     return shelf(std::string(*wanted));
   } else if (line == "/keep") {

@@ -166,7 +166,7 @@ Result<void> ChatLoop::read_documents() {
       if (options_.packs) SATCHEL_TRY(pack());
       continue;
     }
-    const Result<void> read = read_document(document);
+    const Result<void> read = read_document(document, text);
     if (!read.ok() && !(asks() && conversation_->is_gpu_failure(read.error()))) return read.error();
     if (!read.ok()) {
       SATCHEL_TRY(recover(read.error()));
@@ -238,8 +238,7 @@ void ChatLoop::pack_while_nobody_types() {
     console_.warning(packed.error().message + " [" + packed.error().code + "]");
 }
 
-Result<void> ChatLoop::read_document(const std::string& path) {
-  SATCHEL_TRY_ASSIGN(const std::string text, text_of_document(path));
+Result<void> ChatLoop::read_document(const std::string& path, const std::string& text) {
   const std::string title = title_of(path);
   const std::size_t n_before = documents_.size();
   const Result<runtime::ReadReport> read = conversation_->service().attach(

@@ -51,7 +51,7 @@ class ChatLoop {
   Result<void> converse();
   Input next_input();
   void pack_while_nobody_types();
-  Result<void> read_document(const std::string& path);
+  Result<void> read_document(const std::string& path, const std::string& text);
   Result<void> read_shelved(const std::string& wanted);
   // What reading the document came to; n_before: of documents_.
   Result<void> was_read(const std::string& document, std::size_t n_before,

@@ -230,9 +230,10 @@ Result<void> delete_chat(storage::Store& store, const std::string& wanted, Conso
                  "The chat \"" + wanted + "\" is not removed. Run `satchel chats --remove \"" +
                      wanted + "\"` first; --delete cannot be undone."};
   SATCHEL_TRY(removed);
-  SATCHEL_TRY_ASSIGN(const auto shelf, store.shelf());
+  const auto shelf = store.shelf();  // for a note: the chat goes all the same
   SATCHEL_TRY(store.delete_now(removed->id));
-  for (const runtime::ShelvedDocument& document : shelf)
+  for (const runtime::ShelvedDocument& document :
+       shelf.ok() ? *shelf : std::vector<runtime::ShelvedDocument>())
     if (document.is_kept && has_read(removed->id, document))
       console.note("Its document \"" + document.title +
                    "\" stays on the shelf, as you asked; `satchel documents --remove` deletes it.");

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "app/child.h"
@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kChild = "document-text";
 // What the child says first; then comes the text, or a code, a line end and a message.
 constexpr std::string_view kOk = "ok\n", kFailed = "failed\n";
+constexpr std::size_t kSaidBytesMax = kDocumentTextBytesMax + 4096;
 constexpr rlim_t kMemoryMax = rlim_t{1} << 30, kSecondsMax = 60;
 
 // Those from the fourth on are HTML, which nothing else says of a file.
@@ -66,16 +67,26 @@ Result<std::string> zipped_text(const fs::path& path) {
 
 Result<std::string> text_of(const fs::path& file) {
   std::error_code unknown;
-  if (fs::file_size(file, unknown) > kDocumentFileBytesMax && !unknown)
+  if (!fs::is_regular_file(file, unknown))
+    return Error{ErrorKind::invalid, "DOC_READ", "It is no regular file."};
+  const std::uintmax_t n_bytes = fs::file_size(file, unknown);
+  if (unknown || n_bytes > kDocumentFileBytesMax)
     return Error{ErrorKind::invalid, "DOC_LIMIT", "It is larger than 100 MiB."};
   const std::string bytes = first_bytes(file);
   if (is_pdf(bytes)) return pdf_text(file);
   if (is_zip(bytes)) return zipped_text(file);
+  if (bytes.starts_with("\xd0\xcf\x11\xe0"))
+    return Error{ErrorKind::unsupported, "DOC_TYPE",
+                 "It is an old Word file (.doc), or protected by a password. Save it as .docx "
+                 "without one."};
+  if (!is_html(file))
+    return Error{ErrorKind::unsupported, "DOC_TYPE",
+                 "It is none of the documents that its name says."};
+  std::string html(static_cast<std::size_t>(n_bytes), '\0');
   std::ifstream in(file, std::ios::binary);
-  std::stringstream all;
-  all << in.rdbuf();
-  if (!in) return Error{ErrorKind::storage, "DOC_READ", "It cannot be read."};
-  return html_text(std::move(all).str());
+  if (!in.read(html.data(), static_cast<std::streamsize>(html.size())))
+    return Error{ErrorKind::storage, "DOC_READ", "It cannot be read to its end."};
+  return html_text(html);
 }
 
 Result<std::string> checked_text(const fs::path& file) {
@@ -101,7 +112,7 @@ void let_write_files(bool may) {
 // Whatever a parser does wrong, it does with these.
 void limit_this_process() {
   const auto limit = [](auto what, rlim_t most) {
-    const rlimit both{.rlim_cur = most, .rlim_max = most};
+    const rlimit both{.rlim_cur = most, .rlim_max = most + 1};  // first a signal that says which
     (void)setrlimit(what, &both);
   };
   limit(RLIMIT_AS, kMemoryMax);
@@ -111,17 +122,18 @@ void limit_this_process() {
   (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-Error without_a_word(int exit_code) {
-  const std::string why = exit_code == 128 + 24 ? "it took more than a minute"  // SIGXCPU
-                                                : "it may be damaged, or far too large";
-  return {ErrorKind::corrupt, "DOC_READ", "Its text could not be read: " + why + "."};
-}
-
 }  // namespace
 
 Error not_whole(std::string_view what) {
   return {ErrorKind::corrupt, "DOC_FORMAT",
           "It is damaged: it is no whole " + std::string(what) + " file."};
+}
+
+Error without_a_word(int exit_code) {
+  const std::string why = exit_code == 128 + SIGXCPU  ? "it took more than a minute"
+                          : exit_code == 128 + SIGINT ? "it was stopped"
+                                                      : "it may be damaged, or far too large";
+  return {ErrorKind::corrupt, "DOC_READ", "Its text could not be read: " + why + "."};
 }
 
 Error too_much_text() {
@@ -139,7 +151,10 @@ bool is_rich_document(const fs::path& file) {
 }
 
 Result<std::string> document_text(const fs::path& file) {
-  SATCHEL_TRY_ASSIGN(ChildOutput said, run_self({kChild, fs::absolute(file).string()}));
+  std::error_code unknown;
+  const fs::path whole = fs::absolute(file, unknown);
+  SATCHEL_TRY_ASSIGN(ChildOutput said,
+                     run_self({kChild, (unknown ? file : whole).string()}, kSaidBytesMax));
   const std::string name = "\"" + file.filename().string() + "\": ";
   if (said.exit_code == 0 && said.text.starts_with(kOk) && runtime::is_utf8(said.text)) {
     said.text.erase(0, kOk.size());

@@ -66,7 +66,7 @@ Result<std::string> epub_text(const ZipFile& file) {
   std::string text;
   for (const std::string& chapter : chapters) {
     SATCHEL_TRY_ASSIGN(const std::string html, file.read(chapter));
-    const std::string part = html_text(html);
+    SATCHEL_TRY_ASSIGN(const std::string part, html_text(html));
     if (!text.empty() && !part.empty()) text += '\n';
     text += part;
     if (text.size() > kDocumentTextBytesMax) return too_much_text();

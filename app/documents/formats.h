@@ -14,12 +14,14 @@ inline constexpr std::size_t kDocumentTextBytesMax = std::size_t{16} << 20;  // 
 
 class ZipFile;
 
-std::string html_text(std::string_view html);
+Result<std::string> html_text(std::string_view html);
 Result<std::string> docx_text(const ZipFile& file);
 Result<std::string> epub_text(const ZipFile& file);
 Result<std::string> pdf_text(const std::filesystem::path& file);
 
 Error not_whole(std::string_view what);
 Error too_much_text();
+// Of a program that ended by a signal (128 + its number), or said nothing that is known.
+Error without_a_word(int exit_code);
 
 }  // namespace satchel::app

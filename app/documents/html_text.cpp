@@ -68,18 +68,36 @@ class HtmlText {
   TextWriter out_;
 };
 
+// What libxml2 leaves out beyond its limits, and says only as an error: elements more than 255 deep,
+// texts of more than 10 MB.
+bool is_cut(const xmlError* error) {
+  return error != nullptr &&
+         (error->code == XML_ERR_INTERNAL_ERROR || error->code == XML_ERR_NO_MEMORY);
+}
+
 }  // namespace
 
-std::string html_text(std::string_view html) {
+Result<std::string> html_text(std::string_view html) {
   constexpr int kOptions = HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
                            HTML_PARSE_NONET | HTML_PARSE_COMPACT;
   // What says nothing else of itself is UTF-8.
-  const bool says = html.substr(0, 1024).find("charset") != html.npos ||
+  const bool says = html.starts_with("\xff\xfe") || html.starts_with("\xfe\xff") ||
+                    html.substr(0, 1024).find("charset") != html.npos ||
                     html.substr(0, 100).find("encoding") != html.npos;
+  bool is_short = false;
+  const auto see = [](void* found, xmlErrorPtr error) {
+    if (is_cut(error)) *static_cast<bool*>(found) = true;
+  };
+  xmlSetStructuredErrorFunc(&is_short, see);
   const std::unique_ptr<xmlDoc, decltype(&xmlFreeDoc)> parsed(
       htmlReadMemory(html.data(), static_cast<int>(html.size()), nullptr, says ? nullptr : "UTF-8",
                      kOptions),
       &xmlFreeDoc);
+  xmlSetStructuredErrorFunc(nullptr, nullptr);
+  if (is_short)
+    return Error{ErrorKind::invalid, "DOC_LIMIT",
+                 "Its HTML is nested too deeply, or one of its texts is larger than 10 MB. Save it "
+                 "as plain text."};
   HtmlText text;
   if (parsed != nullptr) text.add(xmlDocGetRootElement(parsed.get()), false);
   return text.take();

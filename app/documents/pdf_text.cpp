@@ -44,6 +44,7 @@ Result<std::string> pdf_text(const std::filesystem::path& file) {
   if (ran->exit_code == 1)
     return Error{ErrorKind::corrupt, "DOC_FORMAT",
                  "The PDF is damaged, or asks for a password. Save a copy without one."};
+  if (ran->exit_code > 128) return without_a_word(ran->exit_code);
   if (ran->exit_code != 0) return not_whole("PDF");
   return with_page_marks(ran->text);
 }

@@ -162,9 +162,9 @@ Result<void> Cache::end_step(std::size_t n_kept) {
     appended = 0;
   }
   s.step_open = false;
-  for (std::size_t i = 0; i < s.lanes.size() && n_kept < s.step_tokens; ++i) {
-    CacheState::drop_newest(s.lanes[i], s.step_tokens - n_kept);
-    SATCHEL_TRY(s.show_runs(i));
+  if (n_kept < s.step_tokens) {
+    for (Lane& lane : s.lanes) CacheState::drop_newest(lane, s.step_tokens - n_kept);
+    s.table_is_stale = true;
   }
   s.states.adopt(s.next_serial);
   if (s.text.n_tokens >= kSinkTokens) s.since_flush += n_kept;

@@ -86,7 +86,8 @@ bool is_sound(const kernels::PageLayout& page) {
               (page.log_counts_at == 0 || put(page.log_counts_at, 4u * page.capacity));
   for (const kernels::OperandLayout* operand : {&page.k, &page.v})
     for (const kernels::Plane& plane : operand->all())
-      fits = fits && put(plane.at, plane.bytes) && (plane.bits != 16 || plane.bytes % 2 == 0);
+      fits = fits && put(plane.at, plane.bytes) && (plane.bits != 16 || plane.bytes % 2 == 0) &&
+             (plane.kind != kernels::PlaneKind::mixed_bit_codes || &plane == &page.k.planes[0]);
   std::uint64_t end = 0;
   for (const auto& [place, its_end] : ends) {
     fits = fits && place >= end;

@@ -17,8 +17,13 @@ constexpr std::size_t kThinSavesAtLeast = 8;
 
 class Thinner {
  public:
-  Thinner(RecordStore& store, const CacheKey& key, Manifest& manifest, StoredLayouts layouts)
-      : store_(store), key_(key), manifest_(manifest), layouts_(std::move(layouts)) {
+  Thinner(RecordStore& store, const CacheKey& key, Manifest& manifest, StoredLayouts layouts,
+          std::span<const RecordId> spared)
+      : store_(store),
+        key_(key),
+        manifest_(manifest),
+        layouts_(std::move(layouts)),
+        spared_(spared) {
     for (const StoredLane& lane : manifest.lanes)
       for (const StoredPage& page : lane.pages) pages_.try_emplace(page.serial, page);
   }
@@ -36,6 +41,7 @@ class Thinner {
   const CacheKey& key_;
   Manifest& manifest_;
   const StoredLayouts layouts_;
+  const std::span<const RecordId> spared_;
   std::unordered_map<std::uint64_t, StoredPage> pages_ = {};  // by serial
   RecordCapacity capacity_ = {};
   bool has_thinned_ = false;  // a page of the record in hand can be thinned
@@ -46,9 +52,10 @@ class Thinner {
 // Nothing: the item is not as the manifest says. A page that has nothing to give is cut alike.
 std::optional<Cut> Thinner::thin_item(RecordKind kind, const RecordItem& item,
                                       std::span<std::byte> values) {
+  if (values.empty()) return std::nullopt;
   if (kind == RecordKind::tails) {
     constexpr std::size_t kKeyAndValue = 2 * sizeof(Half);
-    if (values.empty() || values.size() % kKeyAndValue != 0) return std::nullopt;
+    if (values.size() % kKeyAndValue != 0) return std::nullopt;
     thin_exact(values);
     // Of a latent lane there are keys alone; to cut them in two costs nothing.
     return cut_exact({.head_dim = values.size() / kKeyAndValue}, 1);
@@ -90,8 +97,10 @@ Result<void> Thinner::thin(RecordEntry& entry) {
   // Pages stand before tails: where none of them can be thinned, all of the text stays exact.
   const bool can_be =
       entry.kind == RecordKind::pages || (entry.kind == RecordKind::tails && has_thin_pages_);
-  const Result<std::vector<std::byte>> bytes =
-      can_be && !entry.is_thin ? store_.record(key_, entry.id) : std::vector<std::byte>();
+  const bool is_spared = std::ranges::find(spared_, entry.id) != spared_.end();
+  const Result<std::vector<std::byte>> bytes = can_be && !entry.is_thin && !is_spared
+                                                   ? store_.record(key_, entry.id)
+                                                   : std::vector<std::byte>();
   SATCHEL_TRY(bytes);
   const std::vector<std::byte> thin =
       bytes->empty() ? std::vector<std::byte>() : thinned(entry, *bytes);
@@ -142,8 +151,8 @@ bool may_thin(const Manifest& manifest, const StoredLayouts& layouts) {
 
 }  // namespace
 
-Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key,
-                              const std::stop_token& stop) {
+Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key, const std::stop_token& stop,
+                              std::span<const RecordId> spared) {
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, store.newest_manifest(key));
   if (!saved || store.coder() == nullptr) return ThinReport();
   Result<Manifest> manifest = decode_manifest(saved->bytes);
@@ -151,7 +160,7 @@ Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key,
   Result<StoredLayouts> layouts = StoredLayouts::read(manifest->shape, manifest->layouts);
   if (!layouts.ok() || !may_thin(*manifest, *layouts)) return ThinReport();
   Result<ThinReport> thinned =
-      Thinner(store, key, *manifest, std::move(layouts).value()).run(saved->note, stop);
+      Thinner(store, key, *manifest, std::move(layouts).value(), spared).run(saved->note, stop);
   // A record is missing: whoever restores the rest is told.
   if (!thinned.ok() && thinned.error().kind == ErrorKind::not_found) return ThinReport();
   return thinned;

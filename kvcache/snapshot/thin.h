@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <stop_token>
 
 #include "kvcache/snapshot/record_store.h"
@@ -20,9 +21,11 @@ struct ThinReport {
   std::size_t n_records = 0;                      // that were thinned now; 0: nothing was written
   std::size_t bytes_before = 0, bytes_after = 0;  // of all records of the text
 };
+// spared  records that stay: other caches share them, so that thinning would take more space
 // needs   a store with a coder; without one nothing is thinned
 // errors  those of the store; cancelled, STOPPED. A snapshot that cannot be read is not thinned.
 Result<ThinReport> thin_saved(RecordStore& store, const CacheKey& key,
-                              const std::stop_token& stop = {});
+                              const std::stop_token& stop = {},
+                              std::span<const RecordId> spared = {});
 
 }  // namespace satchel::kvcache

@@ -24,8 +24,9 @@ constexpr unsigned kValueCodeLeast = 6, kValueCodeMost = 9;
 constexpr unsigned kScaleMantissa = 3;
 constexpr unsigned kHalfMantissa = 10;
 constexpr Half kHalfExponent = 0x7c00;
-// Beyond so many steps from zero not every multiple is exact.
-constexpr float kStepsMost = 1024;
+// Beyond so many steps from zero not every multiple is exact: 3 n < 2,048, for steps of .75, less
+// what codes lie below the mean.
+constexpr float kStepsMost = 512;
 
 bool thins_keys(const OperandLayout& k) {
   return k.is_mixed_bit() && k.transform == kernels::Transform::basis;

@@ -21,7 +21,10 @@ DecodeGroup::Member::~Member() {
 
 Result<void> DecodeGroup::Member::decode(Turn& turn, TokenId token) {
   turn.ask_before_changes([this] { wait_for_reader(); });
-  Next next{.turn = &turn, .token = token, .n_before = turn.cache().n_tokens()};
+  Next next{.turn = &turn,
+            .token = token,
+            .n_before = turn.cache().n_tokens(),
+            .thread = std::this_thread::get_id()};
   group_.next_.push_back(&next);
   group_.step_if_due();
   // Alone it never has to pause; so that others come in:
@@ -81,7 +84,7 @@ void DecodeGroup::step() noexcept {
     const std::size_t n = next->turn->cache().n_tokens();
     try {
       if (n == next->n_before) {
-        next->decoded = next->turn->decode(next->token);
+        next->decoded = next->turn->decode(next->token, next->thread == std::this_thread::get_id());
       } else if (n < next->n_before) {
         next->thrown = thrown;
         next->decoded = together;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <exception>
+#include <thread>
 #include <vector>
 
 #include "runtime/chat/call_queue.h"
@@ -62,7 +63,8 @@ class DecodeGroup {
   struct Next {
     Turn* turn = nullptr;
     TokenId token = 0;
-    std::size_t n_before = 0;  // tokens in its cache
+    std::size_t n_before = 0;     // tokens in its cache
+    std::thread::id thread = {};  // of its call
     Result<void> decoded = {};
     std::exception_ptr thrown = nullptr;
     bool is_decoded = false;

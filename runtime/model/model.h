@@ -90,7 +90,7 @@ class Model;
 
 // A step of one conversation with more tokens than the next one: those that may follow it. Its
 // cache's step is open until end(), which keeps the first tokens.
-//   needs  the Model and the cache, which nothing else uses meanwhile
+//   needs  the Model and the cache, which nothing else changes meanwhile
 class DraftedStep {
  public:
   // Logits after the step's token i, into main memory: the same as after i + 1 steps of one.

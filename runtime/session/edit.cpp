@@ -63,8 +63,10 @@ Result<void> load_up_to(Session::State& s, MessageId last) {
   const std::span<const SessionMessage> messages = s.transcript.messages();
   const MessageId before = messages.empty() ? MessageId{} : messages.back().id;
   const std::vector<std::int32_t> held(s.transcript.tokens().begin(), s.transcript.tokens().end());
+  const bool was_ahead = s.transcript.is_ahead_of_journal();
   SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   const Result<Transcript::Loaded> loaded = s.transcript.load_again();
+  if (!loaded.ok() && was_ahead) return loaded.error();  // the journal has the whole chat
   if (!loaded.ok()) {
     const Result<void> back = s.options.journal->truncate(s.options.chat, before);
     if (!back.ok())
@@ -165,15 +167,16 @@ Result<void> Session::pin(MessageId id) {
 }
 
 Result<void> Session::unpin(MessageId id) {
-  SATCHEL_TRY_ASSIGN(const SessionMessage message, state_->transcript.find(id));
+  SATCHEL_TRY_ASSIGN(SessionMessage message, state_->transcript.find(id));
   if (!message.is_pinned) return {};
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
-  const auto kind = message.kind == MessageKind::document ? kvcache::SegmentKind::document
-                                                          : kvcache::SegmentKind::message;
-  SATCHEL_TRY(state_->cache->edit().unpin(part.begin, part.end - part.begin, kind));
   Marks marks = state_->transcript.marks();
   marks.unpin(id);
-  return state_->transcript.set_marks(std::move(marks));
+  SATCHEL_TRY(state_->transcript.set_marks(std::move(marks)));
+  message.is_pinned = false;
+  const kvcache::SegmentKind kind = segment_kind(message);
+  if (kind == kvcache::SegmentKind::pinned) return {};  // the system text is so by itself
+  return state_->cache->edit().unpin(part.begin, part.end - part.begin, kind);
 }
 
 Result<void> Session::forget(MessageId id) {

@@ -62,9 +62,10 @@ bool is_as_read(const ChatParts& parts, const FirstDocument& document) {
   const auto entries = parts.meter.ledger().entries();
   return parts.transcript.tokens().size() == document.tokens.size() &&
          parts.cache.n_tokens() == document.tokens.size() && parts.transcript.marks().empty() &&
-         parts.cache->reach().is_all() && std::ranges::none_of(entries, [](const auto& entry) {
+         parts.cache->reach().is_all() && std::ranges::none_of(entries, [&](const auto& entry) {
            return entry.cause == LedgerCause::limit || entry.cause == LedgerCause::asked ||
-                  entry.cause == LedgerCause::rest;
+                  entry.cause == LedgerCause::rest ||
+                  entry.n_tokens > document.tokens.size();  // decided with what followed
          });
 }
 

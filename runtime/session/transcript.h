@@ -117,6 +117,8 @@ class Transcript {
   const Marks& marks() const { return marks_; }
   Result<void> set_marks(Marks marks);
   bool empty() const { return messages_.empty(); }
+  // Whether messages were cut here that the journal still has.
+  bool is_ahead_of_journal() const { return journal_follows_.has_value(); }
   // Tokens that a message and its answer may have.
   std::size_t n_context_left(BeyondContext beyond = BeyondContext::ends) const;
   Result<SessionMessage> find(MessageId id) const;  // MESSAGE_NOT_FOUND

@@ -143,8 +143,9 @@ std::size_t Turn::draft_room() {
   return std::min({LookupDrafts::kMost, cache().step_room() - 1, n_left - std::min(n_left, kLeft)});
 }
 
-Result<void> Turn::decode(TokenId token) {
-  const std::span<const TokenId> drafts = drafts_.after(parts_.transcript.tokens(), draft_room());
+Result<void> Turn::decode(TokenId token, bool calls_back) {
+  const std::span<const TokenId> drafts =
+      drafts_.after(parts_.transcript.tokens(), calls_back ? draft_room() : 0);
   step_ids_.assign(1, token);
   step_ids_.insert(step_ids_.end(), drafts.begin(), drafts.end());
   if (!drafts.empty()) return decode_drafted(step_ids_);

@@ -82,6 +82,7 @@ class KvStore final : public kvcache::RecordStore {
   const kvcache::StreamCoder* coder() const override;
   // kvcache::thin_saved(); counts as no use of the cache. Space is returned as drop() does.
   Result<kvcache::ThinReport> thin(const kvcache::CacheKey& key, const std::stop_token& stop = {});
+  Result<std::uint64_t> taken_bytes();  // what the quota counts
   // drop() for every cache of the chat.
   Result<void> drop_chat(runtime::ChatId chat);
 

@@ -62,12 +62,18 @@ Result<std::string> Library::document_text(std::string_view hash) {
   return text;
 }
 
-Result<std::string> Library::first_document_title(ChatId chat) {
+Result<std::optional<Library::ChatDocument>> Library::chat_document(ChatId chat,
+                                                                    std::string_view hash) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
-  SATCHEL_TRY_ASSIGN(Query query, db->prepare("SELECT title FROM message WHERE chat = ?1 AND kind "
-                                              "= 'document' ORDER BY seq LIMIT 1"));
-  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, chat.value).step());
-  return row ? query.text_at(0) : std::string();
+  SATCHEL_TRY_ASSIGN(Query query, db->prepare("SELECT title, text FROM message WHERE chat = ?1 AND "
+                                              "kind = 'document' ORDER BY seq"));
+  query.bind(1, chat.value);
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return std::optional<ChatDocument>();
+    ChatDocument found{.title = query.text_at(0), .text = query.text_at(1)};
+    if (runtime::document_hash(found.text) == hash) return std::optional(std::move(found));
+  }
 }
 
 Result<void> Library::purge_document(std::string_view hash) {

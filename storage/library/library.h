@@ -140,8 +140,12 @@ class Library final : public runtime::ChatLibrary {
   Result<std::vector<KeptDocument>> kept_documents();
   //   errors  DOC_NOT_FOUND; LIBRARY_DAMAGED: its text is not what was kept
   Result<std::string> document_text(std::string_view hash);
-  Result<void> purge_document(std::string_view hash);     // as purge_chat()
-  Result<std::string> first_document_title(ChatId chat);  // "": the chat has none
+  Result<void> purge_document(std::string_view hash);  // as purge_chat()
+  // A document that the chat has, or had before it was cut.
+  struct ChatDocument {
+    std::string title, text;
+  };
+  Result<std::optional<ChatDocument>> chat_document(ChatId chat, std::string_view hash);
   // Commits the parts that extend still holds in memory.
   Result<void> flush();
 

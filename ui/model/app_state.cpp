@@ -29,6 +29,11 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
 }
 
+// What waits is not read any more.
+AppState::~AppState() {
+  m_imports.clear();
+}
+
 void AppState::takeChat(const ChatEntry& chat) {
   m_chat = chat;
   m_chats.setCurrent(chat.id);
@@ -217,7 +222,13 @@ void AppState::attachRich(const QString& path) {
     showError(textOf(text.error().code), textOf(text.error().message));
   };
   m_imports.start([this, path, attach, read = m_documentReader.read] {
-    const Result<QString> text = read(path);
+    const Result<QString> text = [&]() -> Result<QString> {
+      try {
+        return read(path);
+      } catch (const std::exception& stranger) {  // the thread's top
+        return Error{ErrorKind::internal, "INTERNAL", stranger.what()};
+      }
+    }();
     QMetaObject::invokeMethod(
         this, [attach, text] { attach(text); }, Qt::QueuedConnection);
   });

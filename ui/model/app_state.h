@@ -37,6 +37,7 @@ class AppState : public QObject {
 
   // engine, clock: not owned
   AppState(EngineClient* engine, const Clock* clock, QObject* parent = nullptr);
+  ~AppState() override;
 
   ConversationModel* conversation() { return &m_conversation; }
   ChatListModel* chats() { return &m_chats; }

@@ -14,6 +14,7 @@ void MainWindow::connectShelf() {
     m_isShelfAsked = true;
     m_state->listShelf();
   });
+  connect(m_state, &AppState::errorShown, this, [this] { m_isShelfAsked = false; });
   connect(m_state, &AppState::shelfListed, this, &MainWindow::showShelf);
 }
 

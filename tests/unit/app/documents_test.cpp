@@ -34,19 +34,26 @@ TEST(Documents, of_epub_are_the_chapters_of_the_spine) {
 }
 
 TEST(Documents, of_html_are_what_a_reader_sees) {
+  const auto html_text = [](std::string_view html) { return value_of(app::html_text(html)); };
   EXPECT_EQ(html_text("<title>no</title><h2>A <b>b</b></h2><script>no</script>x<br>y"),
             "## A b\n\nx\ny\n");
   EXPECT_EQ(html_text("<ul><li>one<li>two</ul><p>a &amp; &#228;"), "- one\n- two\n\na & \u00e4\n");
   EXPECT_EQ(html_text("<pre>a\n  b</pre>"), "a\n  b\n");
   EXPECT_EQ(html_text("<table><tr><td>a<td>b<tr><td>c</table>"), "a | b\nc\n");
   EXPECT_EQ(html_text(""), "");
-  EXPECT_EQ(html_text("<p>\xff\xfe<"), html_text("<p>\xff\xfe<")) << "whatever it is, no crash";
+  const std::string_view utf16("\xff\xfe<\0p\0>\0o\0n\0e\0", 14);
+  EXPECT_EQ(html_text(utf16), "one\n");
+  (void)html_text("<p>\xff\xfe<");  // whatever it is, no crash
 }
 
-TEST(Documents, deep_inside_one_another_end_nothing) {
+TEST(Documents, that_are_nested_too_deep_are_refused_and_not_cut) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "<div>";
-  (void)html_text(deep + "end");
+  EXPECT_EQ(html_text(deep + "end").error().code, "DOC_LIMIT");
+  std::string fonts;
+  for (int i = 0; i < 400; ++i) fonts += "<font>w" + std::to_string(i);
+  const Result<std::string> text = html_text(fonts);
+  EXPECT_TRUE(!text.ok() || text->find("w399") != text->npos) << "nothing is left out unsaid";
 }
 
 TEST(Documents, that_unpack_to_far_more_are_refused) {
