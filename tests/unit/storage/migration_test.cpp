@@ -282,7 +282,7 @@ TEST(Schema, a_library_of_schema_2_gets_a_shelf_and_is_read_without_one) {
   fs::remove_all(folder / "cache");
   {
     Connection old = open_file(path);
-    must(old.use_wal());
+    must(old.use_journal());
     must(migrate(old, library_migrations().first(2)));
   }
   {
