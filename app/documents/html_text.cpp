@@ -68,8 +68,8 @@ class HtmlText {
   TextWriter out_;
 };
 
-// What libxml2 leaves out beyond its limits, and says only as an error: elements more than 255 deep,
-// texts of more than 10 MB.
+// What libxml2 leaves out beyond its limits, and says only as an error: elements more than 255
+// deep, texts of more than 10 MB.
 bool is_cut(const xmlError* error) {
   return error != nullptr &&
          (error->code == XML_ERR_INTERNAL_ERROR || error->code == XML_ERR_NO_MEMORY);

@@ -31,8 +31,8 @@ class Turn {
   std::optional<TokenId> choose();
   // For this chat alone, with tokens that may follow it (LookupDrafts): choose() gives those that
   // did without another step. If memory is full, compresses what is pending and tries again.
-  //   calls_back  whether this is the thread of the call, on which what is said is shown: only there
-  //               are drafts tried
+  //   calls_back  whether this is the thread of the call, on which what is said is shown: only
+  //               there are drafts tried
   Result<void> decode(TokenId token, bool calls_back = true);
   // Takes the result of decoding; on success logits() are those after the token.
   void decoded(const Result<void>& result);
