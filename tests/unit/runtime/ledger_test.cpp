@@ -160,7 +160,7 @@ TEST(MeterText, is_none_where_a_field_is_wrong) {
                            "1\n0 1 0 1 0 0\n1 2 0 0 0\n", "1\n0 1 0 1 0 0\n0 0 0 0\n"})
     EXPECT_FALSE(meter_from(text).has_value()) << text;
   for (const char* wrong :
-       {"5 100 5 1 2 30 20 1 0 1 0 1 0 0\n", "5 100 0 1 2 30 20 0 0 1 0 1 0 0\n",
+       {"5 100 6 1 2 30 20 1 0 1 0 1 0 0\n", "5 100 0 1 2 30 20 0 0 1 0 1 0 0\n",
         "5 100 0 1 2 30 20 1\n", "5 100 0 1 2 30 20 1 0 1 0 1 0 0 7\n",
         "5 -100 0 1 2 30 20 1 0 1 0 1 0 0\n", "\n"})
     EXPECT_FALSE(meter_from(head + wrong).has_value()) << wrong;
