@@ -11,6 +11,10 @@
 
 namespace satchel::app {
 
+// Of the option --key-file.
+inline constexpr const char* kKeyFileAbout =
+    "File that holds the passphrase of encrypted chats; without it, Satchel asks";
+
 // The file without the end of its line. One that others may read is refused.
 Result<std::string> read_key_file(const std::filesystem::path& file);
 

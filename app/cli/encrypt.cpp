@@ -43,7 +43,7 @@ Result<void> run_encrypt(const Options& options, Console& console) {
   SATCHEL_TRY(storage::Store::change_key(std::move(store), key));
   console.note(
       "All chats and saved caches are encrypted. Keep the key: without it nobody can read them. "
-      "Copies that you made before (satchel backup) are not encrypted.");
+      "Copies that you made earlier with `satchel backup` are not encrypted.");
   return {};
 }
 

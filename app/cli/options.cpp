@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "app/store_key.h"
+
 namespace satchel::app {
 namespace {
 
@@ -54,10 +56,7 @@ void add_store_option(CLI::App& command, Options& options) {
 }
 
 void add_key_option(CLI::App& command, Options& options) {
-  command
-      .add_option("--key-file", options.key_file,
-                  "File with the passphrase of encrypted chats; default: it is asked for")
-      ->type_name("FILE");
+  command.add_option("--key-file", options.key_file, kKeyFileAbout)->type_name("FILE");
 }
 
 void add_model_options(CLI::App& command, Options& options) {
@@ -146,9 +145,10 @@ void add_sampling_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_flag("!--allow-loops", sampling.ends_loops,
                    "Do not stop an answer that keeps repeating itself");
-  command.add_flag("!--no-drafts", sampling.drafts,
-                   "Generate token by token, without drafts from the text before; the answer is the "
-                   "same");
+  command.add_flag(
+      "!--no-drafts", sampling.drafts,
+      "Generate token by token, without drafts from the text before; the answer is the "
+      "same");
 }
 
 void add_output_file(CLI::App& command, std::string& file, const std::string& about) {

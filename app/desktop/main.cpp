@@ -53,8 +53,7 @@ int parse(int argc, char** argv, Arguments& arguments) {
                     "model");
   parser.add_option("--store", arguments.store,
                     "Folder for chats and saved caches; default: your data and cache folders");
-  parser.add_option("--key-file", arguments.keyFile,
-                    "File with the passphrase of encrypted chats; default: it is asked for");
+  parser.add_option("--key-file", arguments.keyFile, app::kKeyFileAbout);
   app::add_cache_quota(parser, arguments.cacheQuota);
   app::add_thin_after(parser, arguments.thinAfterDays);
   parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");

@@ -25,7 +25,7 @@ constexpr std::string_view kOk = "ok\n", kFailed = "failed\n";
 constexpr std::size_t kSaidBytesMax = kDocumentTextBytesMax + 4096;
 constexpr rlim_t kMemoryMax = rlim_t{1} << 30, kSecondsMax = 60;
 
-// Those from the fourth on are HTML, which nothing else says of a file.
+// The last three are HTML, which nothing else says of a file.
 constexpr auto kEndings =
     std::to_array<std::string_view>({"pdf", "docx", "epub", "html", "htm", "xhtml"});
 
@@ -39,7 +39,7 @@ std::string ending_of(const fs::path& file) {
 }
 
 bool is_html(const fs::path& file) {
-  const auto html = std::span(kEndings).subspan(3);
+  const auto html = std::span(kEndings).last<3>();
   return std::ranges::find(html, ending_of(file)) != html.end();
 }
 
@@ -97,8 +97,7 @@ Result<std::string> checked_text(const fs::path& file) {
   std::erase_if(text, [](char c) { return c == '\0'; });
   if (text.find_first_not_of(" \t\r\n\f") == text.npos)
     return Error{ErrorKind::invalid, "DOC_NO_TEXT",
-                 "It has no text. If its pages are pictures (a scan), run a text recognition "
-                 "(OCR) on it first."};
+                 "It has no text. If it is a scan, run text recognition (OCR) on it first."};
   return text;
 }
 

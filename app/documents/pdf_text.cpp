@@ -34,8 +34,7 @@ Result<std::string> pdf_text(const std::filesystem::path& file) {
                   4 * kDocumentTextBytesMax);
   if (!ran.ok() && ran.error().code == "PROCESS")
     return Error{ErrorKind::unsupported, "DOC_TYPE",
-                 "PDF files are read with the program pdftotext, which is not installed (Debian: "
-                 "poppler-utils)."};
+                 "Reading a PDF needs pdftotext, which is not installed (Debian: poppler-utils)."};
   if (!ran.ok()) return too_much_text();
   // 1: the file could not be opened, 3: its owner forbids to take its text.
   if (ran->exit_code == 3)

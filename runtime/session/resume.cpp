@@ -41,8 +41,8 @@ std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
 
 // The figure: docs/benchmarks/2026-11-disk.md, Thinned.
 constexpr const char* kThinnedText =
-    "This chat was not used for long, so its saved cache was thinned: it takes about half as much "
-    "disk, and answers may differ a little (KL about .01).";
+    "Nobody used this chat for a long time, so its saved cache was thinned: it takes about half as "
+    "much disk, and answers may differ a little (KL about .01).";
 
 using Restore = std::function<kvcache::RestoreReport()>;
 

@@ -26,14 +26,16 @@ def zipped(name, entries):
 def docx():
     body = (
         paragraph("Pets of the street", style="Heading1")
-        + "<w:p><w:r><w:t>Matteo </w:t></w:r><w:r><w:t>Thorsen keeps a rabbit &amp; a cat.</w:t></w:r>"
+        + "<w:p><w:r><w:t>Matteo </w:t></w:r>"
+        + "<w:r><w:t>Thorsen keeps a rabbit &amp; a cat.</w:t></w:r>"
         + "<w:del><w:r><w:delText>This was deleted.</w:delText></w:r></w:del></w:p>"
         + paragraph("first", listed=True)
         + paragraph("second", listed=True)
         + f"<w:tbl><w:tblPr/>{cells('Name', 'Pet')}{cells('Ana', 'parrot')}</w:tbl>"
         + "<w:p><w:r><w:t>One</w:t><w:tab/><w:t>two</w:t><w:br/><w:t>three.</w:t></w:r></w:p>"
     )
-    document = f'<?xml version="1.0"?><w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
+    document = f'<?xml version="1.0"?><w:document xmlns:w="{WORD}">'
+    document += f"<w:body>{body}</w:body></w:document>"
     zipped("pets.docx", [("[Content_Types].xml", "<Types/>"), ("word/document.xml", document)])
     zipped("bomb.docx", [("word/document.xml", "<a>" + " " * (40 << 20) + "</a>")])
 
@@ -45,7 +47,10 @@ def epub():
         '<item id="b" href="two.xhtml"/><item id="a" href="text/one%20.xhtml#x"/></manifest>'
         '<spine><itemref idref="a"/><itemref idref="b"/><itemref idref="gone"/></spine></package>'
     )
-    chapter = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>no</title></head><body>{}</body></html>'
+    chapter = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>no</title></head>'
+        "<body>{}</body></html>"
+    )
     zipped(
         "pets.epub",
         [
@@ -80,15 +85,19 @@ def pdf():
     start = len(out)
     out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     out += b"".join(f"{place:010d} 00000 n \n".encode() for place in places)
-    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\n".encode()
+    out += f"startxref\n{start}\n%%EOF\n".encode()
     (FOLDER / "pets.pdf").write_bytes(out)
 
 
 def html():
     (FOLDER / "pets.html").write_text(
-        "<!doctype html><title>no</title><style>p { color: red }</style><script>var no = 1;</script>"
-        "<h1>Pets of <em>the</em> street</h1><p>Matteo  Thorsen\nkeeps a rabbit &amp; a c\u00e4t.<p>Open"
-        "<ul><li>first<li>second</ul><pre>a\n  b</pre><table><tr><th>Name<th>Pet<tr><td>Ana<td>parrot"
+        "<!doctype html><title>no</title><style>p { color: red }</style>"
+        "<script>var no = 1;</script>"
+        "<h1>Pets of <em>the</em> street</h1>"
+        "<p>Matteo  Thorsen\nkeeps a rabbit &amp; a c\u00e4t.<p>Open"
+        "<ul><li>first<li>second</ul><pre>a\n  b</pre>"
+        "<table><tr><th>Name<th>Pet<tr><td>Ana<td>parrot"
         "</table>one<br>two</b></p>",
         encoding="utf-8",
     )

@@ -14,11 +14,6 @@ namespace {
 
 using namespace Qt::StringLiterals;
 
-Message withId(Message message, qint64 id) {
-  message.id = id;
-  return message;
-}
-
 // Two questions and their answers.
 class MarksTest : public testing::Test {
  protected:

@@ -229,6 +229,11 @@ runtime::ChatMemory sampleBeyond(const QString& preset, qint64 tokens, std::int6
   return cache;
 }
 
+Message withId(Message message, qint64 id) {
+  message.id = id;
+  return message;
+}
+
 Message userMessage(const QString& text) {
   Message message;
   message.text = text;

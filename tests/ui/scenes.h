@@ -55,6 +55,7 @@ QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();
 Message userMessage(const QString& text);
+Message withId(Message message, qint64 id);
 Message answerMessage(const QString& text, const QString& footnote = {});
 
 }  // namespace satchel::ui

@@ -15,11 +15,6 @@ using namespace Qt::StringLiterals;
 using Phase = AppState::Phase;
 using runtime::ChatTask;
 
-Message withId(Message message, qint64 id) {
-  message.id = id;
-  return message;
-}
-
 // A document, a question with two versions and its answer.
 class VersionsTest : public testing::Test {
  protected:

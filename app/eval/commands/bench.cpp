@@ -182,9 +182,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
   command->add_option("--decode", options->n_decode, "Tokens to generate after each prompt")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Measurements per row; the median is shown")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_rounds_option(*command, options->rounds, "Measurements per row; the median is shown");
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);

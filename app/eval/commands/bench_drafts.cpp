@@ -161,9 +161,7 @@ void add_bench_drafts(CLI::App& bench, const Choose& choose) {
   command->add_option("--answer", options->n_answer, "Tokens of each answer")
       ->check(CLI::Range(16, 100'000))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Measurements per row; the median is shown")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_rounds_option(*command, options->rounds, "Measurements per row; the median is shown");
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);

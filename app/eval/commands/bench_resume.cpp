@@ -140,9 +140,7 @@ void add_bench_resume(CLI::App& bench, const Choose& choose) {
       ->type_name("TOKENS")
       ->check(whole_number(1, 100'000'000));
   add_variant_options(*command, options->recipes, options->keeps);
-  command->add_option("--rounds", options->rounds, "Resumes of each kind; the median is shown")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_rounds_option(*command, options->rounds, "Resumes of each kind; the median is shown");
   command->add_option("--budget", options->common.budget,
                       "Memory limit of the chat, such as 300MB. Default: as in a chat");
   add_output_options(*command, options->common);

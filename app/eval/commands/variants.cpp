@@ -8,6 +8,10 @@
 
 namespace satchel::app {
 
+void add_rounds_option(CLI::App& command, std::size_t& rounds, const std::string& about) {
+  command.add_option("--rounds", rounds, about)->check(CLI::Range(1, 100))->capture_default_str();
+}
+
 void add_variant_options(CLI::App& command, std::vector<std::string>& names,
                          std::vector<double>& keeps) {
   command.add_option("--recipes", names, "Presets, recipes or recipe files")

@@ -17,6 +17,8 @@ struct Variant {
 // --recipes --keep
 void add_variant_options(CLI::App& command, std::vector<std::string>& names,
                          std::vector<double>& keeps);
+// --rounds of a benchmark.
+void add_rounds_option(CLI::App& command, std::size_t& rounds, const std::string& about);
 // Every recipe at its own share where `keeps` is empty. A recipe that never evicts has no share and
 // stands once, as it is.
 //   errors  those of resolve_recipe and Recipe::with_keep, before anything is measured
