@@ -18,6 +18,8 @@ int32_t satchel_store_open(satchel_runtime* runtime, const satchel_store_options
     wanted.cache_dir = given.cache_folder != nullptr ? given.cache_folder : given.folder;
     wanted.log = runtime->shared->log;
     if (given.quota_bytes != 0) wanted.quota_bytes = given.quota_bytes;
+    if (given.key != nullptr) wanted.key = given.key;
+    wanted.thin_after_days = given.thin_after_days;
     auto made = std::make_shared<Store>();
     SATCHEL_TRY_ASSIGN(made->chats, storage::Store::open(std::move(wanted)));
     *store = new satchel_store{std::move(made)};

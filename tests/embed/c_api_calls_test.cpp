@@ -14,6 +14,7 @@
 namespace satchel::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string repeated(std::string_view text, int n) {
@@ -135,6 +136,58 @@ TEST_F(CApi, a_chat_that_is_open_is_not_removed_nor_opened_again) {
   EXPECT_EQ(satchel_chat_remove(loaded.get(), "notes", failure_.out()), SATCHEL_NOT_FOUND);
 }
 
+TEST_F(CApi, documents_are_listed_kept_and_removed) {
+  const Store store = this->store();
+  const Model loaded = model(store.get());
+  const auto shelf = [&] {
+    satchel_buffer* json = nullptr;
+    ok(satchel_documents(loaded.get(), &json, failure_.out()), failure_);
+    return std::string(satchel_buffer_data(Buffer(json).get()));
+  };
+  EXPECT_EQ(shelf(), "[]");
+  satchel_buffer* id = nullptr;
+  ok(satchel_document_keep(loaded.get(), "notes.txt", kNotes.data(), kNotes.size(), &id,
+                           failure_.out()),
+     failure_);
+  const Buffer kept(id);
+  EXPECT_THAT(shelf(), AllOf(HasSubstr(satchel_buffer_data(id)), HasSubstr("\"kept\":true")));
+  satchel_buffer* text = nullptr;
+  ok(satchel_document_text(loaded.get(), satchel_buffer_data(id), &text, failure_.out()),
+     failure_);
+  EXPECT_EQ(satchel_buffer_data(Buffer(text).get()), kNotes);
+  ok(satchel_document_remove(loaded.get(), satchel_buffer_data(id), failure_.out()), failure_);
+  EXPECT_EQ(shelf(), "[]");
+  EXPECT_EQ(satchel_document_remove(loaded.get(), satchel_buffer_data(id), failure_.out()),
+            SATCHEL_NOT_FOUND);
+  EXPECT_EQ(failure_.code(), "DOC_NOT_FOUND");
+  const Model without = model();
+  EXPECT_EQ(satchel_documents(without.get(), &text, failure_.out()), SATCHEL_UNSUPPORTED);
+}
+
+TEST_F(CApi, a_key_makes_an_encrypted_store_or_says_why_not) {
+  const Runtime owner = runtime();
+  satchel_store_options options = SATCHEL_INIT(satchel_store_options);
+  const std::string folder = folder_.path().string();
+  options.folder = folder.c_str();
+  options.key = "harbour";
+  const auto open = [&] {
+    satchel_store* made = nullptr;
+    const int32_t status = satchel_store_open(owner.get(), &options, &made, failure_.out());
+    satchel_store_free(made);
+    return status;
+  };
+  if (const int32_t made = open(); made != SATCHEL_OK) {  // built without SQLCipher
+    EXPECT_EQ(made, SATCHEL_INVALID);
+    EXPECT_EQ(failure_.code(), "LIBRARY_KEY");
+    EXPECT_THAT(failure_.message(), HasSubstr("without encryption"));
+    return;
+  }
+  EXPECT_EQ(open(), SATCHEL_OK);
+  options.key = nullptr;
+  EXPECT_EQ(open(), SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "LIBRARY_KEY");
+}
+
 TEST_F(CApi, what_does_not_fit_says_its_numbers_for_programs) {
   const Model loaded = model();
   const Session chat = session(loaded.get());
@@ -193,6 +246,10 @@ TEST_F(CApi, every_function_refuses_nothing_at_all) {
       [](auto e) { return satchel_session_fork(nullptr, nullptr, e); },
       [](auto e) { return satchel_chats(nullptr, nullptr, e); },
       [](auto e) { return satchel_chat_remove(nullptr, nullptr, e); },
+      [](auto e) { return satchel_documents(nullptr, nullptr, e); },
+      [](auto e) { return satchel_document_keep(nullptr, nullptr, nullptr, 0, nullptr, e); },
+      [](auto e) { return satchel_document_text(nullptr, nullptr, nullptr, e); },
+      [](auto e) { return satchel_document_remove(nullptr, nullptr, e); },
       [](auto e) { return satchel_append(nullptr, nullptr, 0, nullptr, e); },
       [](auto e) {
         return satchel_append_document(nullptr, nullptr, nullptr, 0, nullptr, nullptr, e);

@@ -36,7 +36,9 @@ AT(satchel_store_options, reserved, 4);
 AT(satchel_store_options, folder, 8);
 AT(satchel_store_options, cache_folder, 16);
 AT(satchel_store_options, quota_bytes, 24);
-ENDS(satchel_store_options, 32);
+AT(satchel_store_options, key, 32);
+AT(satchel_store_options, thin_after_days, 40);
+ENDS(satchel_store_options, 48);
 
 AT(satchel_delta, struct_size, 0);
 AT(satchel_delta, is_thought, 4);

@@ -81,6 +81,34 @@ os._exit(0)  # as a kill does: nothing is closed
         self.assertEqual(model.chats(), [])
         self.assertTrue(any((self.folder / "caches").iterdir()))
 
+    def test_documents_are_listed_kept_and_removed(self):
+        model, text = self.model(store=self.folder), NOTES * 20
+        self.assertEqual(model.documents(), [])
+        with model.chat("notes") as chat:
+            n_tokens = chat.add_document("notes.txt", text).n_prefilled
+        self.assertEqual([(each.title, each.kept) for each in model.documents()], [("notes.txt", False)])
+        self.assertGreaterEqual(model.documents()[0].readings[0]["tokens"], n_tokens)
+        kept = model.keep_document("notes.txt", text)
+        self.assertEqual([(each.id, each.kept) for each in model.documents()], [(kept, True)])
+        self.assertEqual(model.document_text(kept), text)
+        with model.chat("again") as chat:
+            self.assertGreater(chat.add_document("notes.txt", text).n_shelf, n_tokens // 2)
+        model.remove_document(kept)
+        with self.assertRaises(satchel.NotFoundError) as error:
+            model.remove_document("0" * 32)
+        self.assertEqual(error.exception.code, "DOC_NOT_FOUND")
+
+    def test_a_key_opens_its_store_or_says_why_it_cannot(self):
+        try:
+            self.model(store=self.folder, key="harbour").chat("notes").ask(NOTES)
+        except satchel.InvalidError as error:
+            self.assertEqual(error.code, "LIBRARY_KEY")  # built without SQLCipher
+            self.assertIn("without encryption", str(error))
+            return
+        with self.assertRaises(satchel.InvalidError) as error:
+            self.model(store=self.folder)
+        self.assertEqual(error.exception.code, "LIBRARY_KEY")
+
     def test_a_model_moves_to_the_cpu_and_answers_what_was_not_answered(self):
         chat = self.model(store=self.folder).chat("notes")
         noted = chat.ask(NOTES)

@@ -48,6 +48,7 @@ from ._types import (
     ResumeReport,
     Sampling,
     SavedChat,
+    ShelvedDocument,
     Stats,
 )
 
@@ -104,6 +105,7 @@ __all__ = [
     "ResumeReport",
     "Sampling",
     "SavedChat",
+    "ShelvedDocument",
     "Stats",
     "StorageError",
     "Stream",

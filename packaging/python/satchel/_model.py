@@ -13,7 +13,7 @@ from typing import Any, Literal, Union
 from . import _api
 from ._call import Call, Handle, Owner
 from ._chat import Chat, Progress, hear
-from ._types import Estimate, ModelInfo, ResumeReport, SavedChat, read
+from ._types import Estimate, ModelInfo, ResumeReport, SavedChat, ShelvedDocument, read
 
 Path = Union[str, "os.PathLike[str]"]
 Thinking = Literal["auto", "on", "off"]
@@ -29,6 +29,8 @@ class Model(Owner):
     store           folder of chats and their saved caches, made if missing; None: nothing is kept
     cache_folder    for the caches alone, which may be deleted; None: the store's
     quota_bytes     of saved caches; 0: 8 GiB
+    key             a passphrase that encrypts the store; None: it is not encrypted
+    thin_after_days caches of chats unused for so long become smaller; 0: never
     backend         "auto", "cpu", "cuda" or "reference"
     backend_folder  of libsatchel-cuda.so, absolute; None: no GPU
     """
@@ -40,6 +42,8 @@ class Model(Owner):
         store: Path | None = None,
         cache_folder: Path | None = None,
         quota_bytes: int = 0,
+        key: str | None = None,
+        thin_after_days: int = 0,
         backend: str = "auto",
         backend_folder: Path | None = None,
         n_threads: int = 0,
@@ -56,7 +60,12 @@ class Model(Owner):
             profile_folder=None if caches is None else pathlib.Path(caches) / "lane-tables",
         )
         store_options = _api.struct(
-            "store_options", folder=store, cache_folder=cache_folder, quota_bytes=quota_bytes
+            "store_options",
+            folder=store,
+            cache_folder=cache_folder,
+            quota_bytes=quota_bytes,
+            key=key,
+            thin_after_days=thin_after_days,
         )
         options = _api.struct(
             "model_options",
@@ -136,6 +145,26 @@ class Model(Owner):
         """It is hidden at once, and gone for good after 30 days. It must not be open."""
         with self._handle as model:
             _api.call("chat_remove", model, _api.text(name))
+
+    def documents(self) -> list[ShelvedDocument]:
+        """The shelf of the store: what chats that begin with it need not prefill."""
+        with self._handle as model:
+            shelf = json.loads(_api.returned("documents", model))
+        return [ShelvedDocument(**each) for each in shelf]
+
+    def keep_document(self, title: str, text: str) -> str:
+        """Its id. It stays on the shelf when the chats that have it go."""
+        with self._handle as model:
+            return _api.returned("document_keep", model, _api.text(title), *_api.sized(text))
+
+    def document_text(self, id: str) -> str:
+        with self._handle as model:
+            return _api.returned("document_text", model, _api.text(id))
+
+    def remove_document(self, id: str) -> None:
+        """At once and for good; chats that have it keep it."""
+        with self._handle as model:
+            _api.call("document_remove", model, _api.text(id))
 
     def chat(
         self,

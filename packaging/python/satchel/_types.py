@@ -207,6 +207,15 @@ class SavedChat:
 
 
 @dataclasses.dataclass(frozen=True)
+class ShelvedDocument:
+    id: str
+    title: str
+    kept: bool  # it stays when its chat goes
+    used_ms: int  # since 1970, UTC
+    readings: list[dict[str, Any]]  # "model", "recipe", "tokens", "bytes"
+
+
+@dataclasses.dataclass(frozen=True)
 class Recipe:
     name: str
     source: str

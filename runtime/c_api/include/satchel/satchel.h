@@ -146,9 +146,15 @@ typedef struct satchel_store_options {
   const char *folder;       /* precious: library.db; is made if missing */
   const char *cache_folder; /* disposable: kvcache.db; NULL: the same folder */
   uint64_t quota_bytes;     /* of saved caches; 0: 8 GiB */
+  /* A passphrase, or x'64 hexadecimal digits': both files are encrypted with it. NULL: they are
+   * not. Only a library that was built with SQLCipher can do it. */
+  const char *key;
+  uint64_t thin_after_days; /* caches of chats unused for so long become smaller; 0: never */
 } satchel_store_options;
 
-/* One process may write to a folder (LIBRARY_LOCKED), and one model may use a store at a time. */
+/* One process may write to a folder (LIBRARY_LOCKED), and one model may use a store at a time.
+ * INVALID, LIBRARY_KEY: the key is missing, wrong, not wanted, or this library cannot encrypt;
+ * nothing has changed then. */
 int32_t satchel_store_open(satchel_runtime *runtime, const satchel_store_options *options,
                            satchel_store **store, satchel_error **err);
 void satchel_store_free(satchel_store *store);
@@ -355,6 +361,20 @@ void satchel_cancel(satchel_session *session);
 int32_t satchel_chats(satchel_model *model, satchel_buffer **json, satchel_error **err);
 /* It is hidden at once, and gone for good after 30 days. BUSY, CHAT_OPEN: a session has it. */
 int32_t satchel_chat_remove(satchel_model *model, const char *name, satchel_error **err);
+
+/* The shelf of the model's store: documents with which chats began. A session that begins with one
+ * takes its cache from there (n_shelf). UNSUPPORTED: the model has no store.
+ *   json  gets an array of {"id", "title", "kept", "used_ms", "readings"}, those that are kept
+ *         first; a reading is {"model", "recipe", "tokens", "bytes"} */
+int32_t satchel_documents(satchel_model *model, satchel_buffer **json, satchel_error **err);
+/* It stays when the chats that have it go. It need not have been prefilled.
+ *   id  gets what the other calls know it by; may be NULL */
+int32_t satchel_document_keep(satchel_model *model, const char *title, const char *text,
+                              size_t size, satchel_buffer **id, satchel_error **err);
+int32_t satchel_document_text(satchel_model *model, const char *id, satchel_buffer **text,
+                              satchel_error **err);
+/* At once and for good; chats that have it keep it. */
+int32_t satchel_document_remove(satchel_model *model, const char *id, satchel_error **err);
 
 #define SATCHEL_SYSTEM 0
 #define SATCHEL_USER 1

@@ -221,9 +221,11 @@ class Runtime {
 // Not in libsatchel-core.
 class Store {
  public:
-  Store(const Runtime& runtime, const std::string& folder) {
+  // key  nullptr: it is not encrypted
+  Store(const Runtime& runtime, const std::string& folder, const char* key = nullptr) {
     satchel_store_options options = SATCHEL_INIT(satchel_store_options);
     options.folder = folder.c_str();
+    options.key = key;
     satchel_store* made = nullptr;
     detail::check(
         [&](auto err) { return satchel_store_open(runtime.get(), &options, &made, err); });
