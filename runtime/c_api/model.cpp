@@ -16,9 +16,30 @@ class BorrowedStore final : public runtime::ChatStore {
 
   runtime::ChatLibrary& library() override { return store_->chats->library(); }
   kvcache::RecordStore* records() override { return store_->chats->records(); }
+  Result<std::vector<runtime::Found>> search(const runtime::SearchQuery& query) override {
+    return store_->chats->search(query);
+  }
+  Result<std::vector<runtime::ShelvedDocument>> shelf() override { return store_->chats->shelf(); }
+  Result<void> keep_document(std::string_view title, std::string_view text) override {
+    return store_->chats->keep_document(title, text);
+  }
+  Result<std::string> document_text(std::string_view hash) override {
+    return store_->chats->document_text(hash);
+  }
+  Result<void> remove_document(std::string_view hash) override {
+    return store_->chats->remove_document(hash);
+  }
   std::vector<std::string> notices() const override { return store_->chats->notices(); }
   Result<void> delete_now(runtime::ChatId chat) override { return store_->chats->delete_now(chat); }
+  std::vector<runtime::LibraryCopy> copies() const override { return store_->chats->copies(); }
+  Result<void> delete_copy(std::string_view name) override {
+    return store_->chats->delete_copy(name);
+  }
   Result<std::size_t> purge_expired() override { return store_->chats->purge_expired(); }
+  Result<std::size_t> thin_unused(std::span<const runtime::ChatId> open,
+                                  const std::stop_token& stop) override {
+    return store_->chats->thin_unused(open, stop);
+  }
 
  private:
   std::shared_ptr<Store> store_;
