@@ -1,6 +1,7 @@
 #include "runtime/session/first_document.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -69,34 +70,57 @@ bool is_as_read(const ChatParts& parts, const FirstDocument& document) {
          });
 }
 
-// Of the chat that offered it; nothing: none has.
-std::optional<kvcache::CacheKey> offered(const std::vector<SavedCache>& all,
-                                         const kvcache::CacheKey& key) {
-  const auto same = [&](const SavedCache& saved) { return saved.key.name == key.name; };
-  const auto found = std::ranges::find_if(all, same);
-  return found == all.end() ? std::nullopt : std::optional(found->key);
+// The names of what is offered: what takes the place of the other stands under the second one
+// first, so that there always is one that is whole.
+std::array<std::string, 2> names_of(const kvcache::CacheKey& key) {
+  return {key.name, key.name + " again"};
+}
+
+// What is whole under these names, the newest last; with the chat that offered it.
+std::vector<kvcache::CacheKey> all_offered(const std::vector<SavedCache>& all,
+                                           const kvcache::CacheKey& key) {
+  const auto names = names_of(key);
+  std::vector<kvcache::CacheKey> found;
+  for (const SavedCache& saved : all)
+    if (!saved.model.empty() && std::ranges::find(names, saved.key.name) != names.end())
+      found.push_back(saved.key);
+  return found;
+}
+
+// Where the next one goes, with the same owner as the one before.
+kvcache::CacheKey beside(const kvcache::CacheKey& before, const kvcache::CacheKey& key) {
+  const auto names = names_of(key);
+  return {.name = before.name == names[0] ? names[1] : names[0], .owner = before.owner};
+}
+
+// Whether what this chat holds should take the place of what was saved.
+Result<bool> is_better(const ChatParts& parts, const kvcache::CacheKey& saved_as) {
+  SATCHEL_TRY_ASSIGN(const auto saved, parts.cache.store().newest_manifest(saved_as));
+  if (!saved) return true;
+  const Result<kvcache::Manifest> manifest = kvcache::decode_manifest(saved->bytes);
+  return !manifest.ok() ||
+         (is_pending(manifest->segments) && !is_pending(parts.cache->segments()));
 }
 
 Result<void> offer(const ChatParts& parts, const FirstDocument& document) {
   kvcache::RecordStore& store = parts.cache.store();
-  kvcache::CacheKey key = document.key(parts.cache);
+  const kvcache::CacheKey key = document.key(parts.cache);
   SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> all, store.list());
-  if (const auto before = offered(all, key)) {
-    key = *before;
-    SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(key));
-    if (saved) {
-      const Result<kvcache::Manifest> manifest = kvcache::decode_manifest(saved->bytes);
-      const bool is_better =
-          manifest.ok() && is_pending(manifest->segments) && !is_pending(parts.cache->segments());
-      if (manifest.ok() && !is_better) return {};
-    }
-    SATCHEL_TRY(store.drop(key));
+  std::vector<kvcache::CacheKey> before = all_offered(all, key);
+  for (; before.size() > 1; before.erase(before.begin())) SATCHEL_TRY(store.drop(before.front()));
+  if (!before.empty()) {
+    SATCHEL_TRY_ASSIGN(const bool goes_on, is_better(parts, before.front()));
+    if (!goes_on) return {};
   }
+  const kvcache::CacheKey place = before.empty() ? key : beside(before.front(), key);
   const DocumentNote note{.model = parts.engine.model->config().name,
                           .recipe = name_of(parts.cache.recipe()),
                           .meter = parts.meter.text()};
-  SATCHEL_TRY(kvcache::copy_saved({store, parts.cache.key()}, {store, key}, note.text()));
-  return {};
+  const Result<bool> copied =
+      kvcache::copy_saved({store, parts.cache.key()}, {store, place}, note.text());
+  if (!copied.ok()) (void)store.drop(place);  // a part of it is of no use
+  SATCHEL_TRY(copied);
+  return *copied && !before.empty() ? store.drop(before.front()) : Result<void>();
 }
 
 // Why it is read although some chat has read it; none: no chat has.
@@ -123,13 +147,14 @@ Result<kvcache::RestoreReport> take(const ChatParts& parts, const FirstDocument&
   SATCHEL_TRY_ASSIGN(const auto other_text, store.newest_manifest(own));
   if (other_text) return report;
   SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> all, store.list());
-  const auto key = offered(all, document.key(parts.cache));
-  if (!key) {
+  const std::vector<kvcache::CacheKey> offered = all_offered(all, document.key(parts.cache));
+  if (offered.empty()) {
     report.reason = reason_of(all, document, parts.cache.identity(document.tokens));
     return report;
   }
-  SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(*key));
-  SATCHEL_TRY_ASSIGN(const bool is_copied, kvcache::copy_saved({store, *key}, {store, own}));
+  const kvcache::CacheKey& key = offered.back();
+  SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(key));
+  SATCHEL_TRY_ASSIGN(const bool is_copied, kvcache::copy_saved({store, key}, {store, own}));
   if (!is_copied) return report;
   report = parts.cache.restore(parts.transcript.tokens());
   if (report.n_tokens == 0) SATCHEL_TRY(store.drop(own));

@@ -1,7 +1,8 @@
 // A document with which a chat begins, shared by the chats that begin with it: the shelf.
 //   offered  when the chat is saved and has nothing but the document: its saved cache is listed
 //            under the document's name too (document_key). The records are shared, not copied. Once
-//            pending text has been compressed, that takes the place of what was offered before
+//            pending text has been compressed, that takes the place of what was offered before,
+//            which stays until the new one is whole
 //   taken    by a chat that is about to read the same tokens with the same model and recipe into an
 //            empty cache. It holds then what the chat held that read them, and answers as that did
 //   not      of text that a memory limit or a request made smaller, that was marked, or that is in

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "runtime/contract/cache_key.h"
 #include "runtime/contract/document_cache.h"
@@ -62,6 +63,43 @@ class FirstDocument : public ChatTest {
   }
 };
 
+// A disk that takes so many more records and manifests of the shelf.
+class FullShelf final : public kvcache::RecordStore {
+ public:
+  explicit FullShelf(test::MemoryRecordStore& inner) : inner_(inner) {}
+  void take(std::size_t n_more) { n_more_ = n_more; }
+
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override {
+    return inner_.newest_manifest(key);
+  }
+  Result<std::vector<std::byte>> record(const kvcache::CacheKey& key,
+                                        kvcache::RecordId id) override {
+    return inner_.record(key, id);
+  }
+  Result<void> put_record(const kvcache::CacheKey& key, kvcache::RecordId id,
+                          std::span<const std::byte> bytes) override {
+    SATCHEL_TRY(count(key));
+    return inner_.put_record(key, id, bytes);
+  }
+  Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override {
+    SATCHEL_TRY(count(key));
+    return inner_.commit(key, saved);
+  }
+  Result<void> drop(const kvcache::CacheKey& key) override { return inner_.drop(key); }
+  Result<std::vector<kvcache::SavedCache>> list() override { return inner_.list(); }
+
+ private:
+  Result<void> count(const kvcache::CacheKey& key) {
+    if (!document_of(key)) return {};
+    if (n_more_ == 0) return Error{ErrorKind::storage, "DISK_FULL", "no more"};
+    --n_more_;
+    return {};
+  }
+  test::MemoryRecordStore& inner_;
+  std::size_t n_more_ = SIZE_MAX;
+};
+
 struct Way {
   std::string recipe;
   bool packs;
@@ -106,6 +144,39 @@ TEST_F(FirstDocument, is_offered_again_once_it_has_been_compressed) {
   EXPECT_EQ(attach(*second).n_tokens, 0u);
   EXPECT_EQ(second->stats().n_pending, 0u);
   EXPECT_EQ(offered().size(), 1u);
+}
+
+TEST_F(FirstDocument, stays_offered_until_what_takes_its_place_is_whole) {
+  for (std::size_t n_taken = 0;; ++n_taken) {
+    SCOPED_TRACE(n_taken);
+    records_.caches.clear();
+    FullShelf disk(records_);
+    const auto open_there = [&](ChatId chat) {
+      SessionOptions options(value_of(resolve_recipe("kvzip")));
+      options.budget_bytes = shared_budget();
+      options.chat = {chat.value + 100 * static_cast<std::int64_t>(n_taken)};
+      options.journal = &journal_;
+      options.records = &disk;
+      return value_of(shared_engine().new_session(options));
+    };
+    const auto first = open_there(kFirst);
+    attach(*first);
+    value_of(first->save());
+    ASSERT_EQ(offered().size(), 1u);
+    const kvcache::CacheKey before = offered().front();
+    disk.take(n_taken);
+    idle(*first);
+    value_of(first->save());
+    ASSERT_EQ(offered().size(), 1u);
+    const bool is_new = offered().front() != before;
+    disk.take(SIZE_MAX);
+    const auto second = open_there(kSecond);
+    EXPECT_EQ(attach(*second).n_tokens, 0u);
+    EXPECT_EQ(second->stats().n_pending == 0, is_new);
+    if (!is_new) continue;
+    EXPECT_GT(n_taken, 1u);
+    return;
+  }
 }
 
 TEST_F(FirstDocument, is_offered_as_it_was_before_the_first_question) {
