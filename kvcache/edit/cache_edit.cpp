@@ -265,11 +265,11 @@ Result<void> check_places(const CacheState& cache, const CacheState& other, std:
     return segment.first < first + n && segment.end() > first && segment.waits();
   });
   if (first < kSinkTokens || cache.text.n_tokens < kSinkTokens || waits || !cache.reach.is_all() ||
-      cache.layout.shape.reads_in_order())
+      !other.reach.is_all() || cache.layout.shape.reads_in_order())
     return Error{ErrorKind::invalid, "CACHE_RANGE",
                  "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
                      " can't be placed in another text: they are its first ones or wait to be "
-                     "compressed, or the model reads in order only."};
+                     "compressed, older text rests, or the model reads in order only."};
   return check_positions(cache.text.n_tokens, static_cast<std::int64_t>(n));
 }
 

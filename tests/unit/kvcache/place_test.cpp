@@ -137,6 +137,18 @@ TEST(Place, refuses_what_cannot_stand_there_and_changes_nothing) {
   EXPECT_TRUE(driver.place(20, 20, other).ok());
 }
 
+TEST(Place, refuses_a_text_of_which_a_part_is_out_of_reach) {
+  CacheDriver driver(small("full"));
+  driver.check_attention = false;
+  ASSERT_TRUE(driver.read(kHead, {.kind = SegmentKind::pinned}).ok());
+  CacheDriver other = driver.fork().value();
+  ASSERT_TRUE(other.read(400).ok());
+  ASSERT_TRUE(other.cache().edit().set_reach({.parts = {{0, 90, 210}}, .near_first = 300}).ok());
+  EXPECT_EQ(driver.place(kHead, 150, other).error().code, "CACHE_RANGE");
+  ASSERT_TRUE(other.cache().edit().set_reach({}).ok());
+  EXPECT_TRUE(driver.place(kHead, 150, other).ok());
+}
+
 TEST(Place, refuses_models_that_read_in_order) {
   CacheDriver::Setup setup = small("full");
   setup.windows = {0, 100};
