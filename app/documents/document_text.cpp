@@ -121,6 +121,16 @@ void limit_this_process() {
   (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+// How the child tells the parent of which kind its error is.
+char digit_of(ErrorKind kind) {
+  return static_cast<char>('0' + static_cast<int>(kind));
+}
+ErrorKind kind_of(char digit) {
+  const int kind = digit - '0';
+  const bool is_one = kind >= 0 && kind <= static_cast<int>(ErrorKind::internal);
+  return is_one ? static_cast<ErrorKind>(kind) : ErrorKind::corrupt;
+}
+
 }  // namespace
 
 Error not_whole(std::string_view what) {
@@ -161,10 +171,11 @@ Result<std::string> document_text(const fs::path& file) {
   }
   Error why = without_a_word(said.exit_code);
   const std::size_t end = said.text.find('\n', kFailed.size());
-  if (said.text.starts_with(kFailed) && end != said.text.npos && runtime::is_utf8(said.text)) {
-    why.kind = ErrorKind::invalid;
+  const bool is_whole = end != said.text.npos && end + 1 < said.text.size();
+  if (said.text.starts_with(kFailed) && is_whole && runtime::is_utf8(said.text)) {
     why.code = said.text.substr(kFailed.size(), end - kFailed.size());
-    why.message = said.text.substr(end + 1);
+    why.kind = kind_of(said.text[end + 1]);
+    why.message = said.text.substr(end + 2);
   }
   why.message = name + why.message;
   return why;
@@ -176,7 +187,8 @@ int document_child(int argc, char** argv) {
   const Result<std::string> text = checked_text(argv[2]);
   const std::string said =
       text.ok() ? std::string(kOk) + *text
-                : std::string(kFailed) + text.error().code + "\n" + text.error().message;
+                : std::string(kFailed) + text.error().code + "\n" + digit_of(text.error().kind) +
+                      text.error().message;
   let_write_files(true);  // where standard output is one
   return std::fwrite(said.data(), 1, said.size(), stdout) == said.size() && std::fflush(stdout) == 0
              ? 0

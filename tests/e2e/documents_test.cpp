@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -55,6 +56,11 @@ TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {
           << name << n << done.out;
     }
   }
+  std::filesystem::copy_file(kFolder + "pets.docx", home / "cut.docx");
+  std::filesystem::resize_file(home / "cut.docx", 300);
+  const Finished cut = read(home, (home / "cut.docx").string());
+  EXPECT_EQ(cut.json()["error"]["code"], "DOC_FORMAT");
+  EXPECT_EQ(cut.exit_code, 4) << "damaged, not misused";
   std::ofstream(home / "empty.html") << "<p> </p>";
   EXPECT_EQ(read(home, (home / "empty.html").string()).json()["error"]["code"], "DOC_NO_TEXT");
 }
