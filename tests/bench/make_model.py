@@ -2,12 +2,14 @@
 """GGUF files of the shapes people have, with random weights: for measuring speed without downloading models.
 
     pip install gguf
-    python3 tests/bench/make_model.py llama-3.2-1b q4_k_m OUT.gguf [--layers 4]
+    python3 tests/bench/make_model.py llama-3.2-1b q4_k_m OUT.gguf [--layers 4] [--narrow]
 
 Shapes and the choice of types per tensor are those of real files (llama.cpp's quantiser, mixes Q4_0, Q4_K_M, Q8_0; experts of
 gpt-oss are MXFP4 in each mix). Codes are random, scales such that activations stay near 1. The vocabulary has the real size and made-up pieces; both Satchel and
 llama.cpp accept it. --layers N keeps N layers and the same share of the vocabulary, so that head and layers weigh as in the
-whole model: speeds are then those of the whole times its layers / N.
+whole model: speeds are then those of the whole times its layers / N. --narrow keeps the shape of the cache only (layers, KV
+heads, head_dim): a small width, one query head for each KV head, few words. For what is measured of a cache, such as
+`satchel bench resume`, where the prefill of a whole model of 8B would take an hour.
 """
 import argparse
 import dataclasses
@@ -17,6 +19,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 
 CONTEXT = 32768
+WORDS_LEAST = 2048
 
 
 @dataclasses.dataclass
@@ -289,7 +292,7 @@ def n_matrices(shape, part):
 
 def write(path, shape, mix, n_layers, name):
     weights = Weights(1)
-    n_vocabulary = shape.vocabulary * n_layers // shape.layers // 64 * 64
+    n_vocabulary = max(shape.vocabulary * n_layers // shape.layers // 64 * 64, WORDS_LEAST)
     writer = gguf.GGUFWriter(path, shape.arch)
     write_metadata(writer, shape, name, n_layers, n_vocabulary)
     write_tokenizer(writer, n_vocabulary)
@@ -322,19 +325,29 @@ def write(path, shape, mix, n_layers, name):
     writer.close()
 
 
+def narrow(shape):
+    """What the cache has stays: layers, KV heads and head_dim."""
+    return dataclasses.replace(shape, width=512, ffn=512, heads=shape.kv_heads, vocabulary=WORDS_LEAST)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("shape", choices=SHAPES)
     parser.add_argument("mix", choices=["q4_0", "q4_k_m", "q8_0"])
     parser.add_argument("out")
     parser.add_argument("--layers", type=int, default=0, help="default: all")
+    parser.add_argument("--narrow", action="store_true", help="only the cache has the shape (llama)")
     options = parser.parse_args()
     shape = SHAPES[options.shape]
+    if options.narrow and shape.arch != "llama":
+        raise SystemExit("--narrow: only for the shapes of Llama")
+    if options.narrow:
+        shape = narrow(shape)
     n_layers = options.layers or shape.layers
     if n_layers % shape.few:
         raise SystemExit(f"--layers: {options.shape} has a pattern of {shape.few} layers, so take a multiple of it")
     write(options.out, shape, options.mix, n_layers,
-          f"random {options.shape} {options.mix}, {n_layers} of {shape.layers} layers")
+          f"random {options.shape} {options.mix}, {n_layers} of {shape.layers} layers" + (", narrow" if options.narrow else ""))
 
 
 if __name__ == "__main__":
