@@ -273,6 +273,7 @@ TEST_P(EveryCall, that_fails_is_an_error_value_and_nothing_is_left_behind) {
       EXPECT_EQ(got.error().code, code) << "call " << n;
     }
   }
+  RecordProperty("faults", static_cast<int>(n_failed));
   EXPECT_GT(n_failed, 80u);
   simt::fail_no_call();
   simt::forget_sticky_error();

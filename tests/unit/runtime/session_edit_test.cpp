@@ -82,6 +82,7 @@ TEST_F(Edit, a_cut_that_the_backend_fails_at_costs_reading_and_no_words) {
     EXPECT_EQ(session->n_read(), session->tokens().size());
     expect_journal_holds(*session);
   }
+  RecordProperty("faults", static_cast<int>(n_failed));
   EXPECT_GT(n_failed, 1u);
 }
 

@@ -124,7 +124,7 @@ class Damage : public testing::Test {
     Files longer = sound;
     (longer.*which).append(1024, 'x');
     try_case(longer, work);
-    RecordProperty("cases", n_cases_);
+    RecordProperty("faults", n_cases_);
   }
 
   int n_cases_ = 0;

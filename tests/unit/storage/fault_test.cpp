@@ -266,7 +266,7 @@ TEST_P(EveryFault, of_a_call_to_the_disk_loses_nothing_that_was_said_to_be_saved
     const bool past_the_last = walk(vfs, GetParam(), n);
     if (HasFailure()) return;
     if (past_the_last) {
-      RecordProperty("calls", n);
+      RecordProperty("faults", n);
       EXPECT_GT(n, 50);
       return;
     }
@@ -313,6 +313,7 @@ TEST(Fault, that_is_over_after_the_start_is_over_for_the_store) {
     EXPECT_EQ(must(store->kv()->record(key_of({1}), 1)), bytes_of(10, 1));
     ASSERT_LT(n, kCallsMax);
   }
+  testing::Test::RecordProperty("faults", n - 1);
   EXPECT_GT(n_read_only, 0);
 }
 
@@ -342,6 +343,7 @@ TEST(Fault, of_an_erasure_leaves_a_whole_cache_or_none) {
     EXPECT_EQ(record_bytes(*store->kv()), 0u);
     ASSERT_LT(n, kCallsMax);
   }
+  testing::Test::RecordProperty("faults", n - 1);
 }
 
 TEST(Fault, a_damaged_or_newer_library_is_not_tried_again) {

@@ -161,6 +161,7 @@ TEST(Kill, at_any_moment_loses_no_message_that_was_said_to_be_saved) {
     ASSERT_EQ(integrity(folder / "cache/kvcache.db"), "ok");
     if (HasFailure()) return;
   }
+  RecordProperty("faults", kRounds);
   EXPECT_GT(n_unclean, 0u);
   EXPECT_GT(n_interrupted, 0u) << "no kill fell into an answer: the test is too slow or too fast";
   EXPECT_GT(ledger.n_tokens.size(), 10u);

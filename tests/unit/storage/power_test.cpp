@@ -339,6 +339,7 @@ void cut_power_while(const std::string& name, const Situation& situation) {
         try_cut(disk, ledger, at, how, findings);
   }
   print(name, n_events + 1, findings);
+  testing::Test::RecordProperty("faults", static_cast<int>(findings.n_cuts));
   EXPECT_EQ(findings.bad(), 0u);
 }
 
