@@ -85,7 +85,7 @@ os._exit(0)  # as a kill does: nothing is closed
         model, text = self.model(store=self.folder), NOTES * 20
         self.assertEqual(model.documents(), [])
         with model.chat("notes") as chat:
-            n_tokens = chat.add_document("notes.txt", text).n_prefilled
+            n_tokens = chat.add_document("notes.txt", text).n_tokens
         self.assertEqual([(each.title, each.kept) for each in model.documents()], [("notes.txt", False)])
         self.assertGreaterEqual(model.documents()[0].readings[0]["tokens"], n_tokens)
         kept = model.keep_document("notes.txt", text)

@@ -146,8 +146,7 @@ typedef struct satchel_store_options {
   const char *folder;       /* precious: library.db; is made if missing */
   const char *cache_folder; /* disposable: kvcache.db; NULL: the same folder */
   uint64_t quota_bytes;     /* of saved caches; 0: 8 GiB */
-  /* A passphrase, or x'64 hexadecimal digits': both files are encrypted with it. NULL: they are
-   * not. Only a library that was built with SQLCipher can do it. */
+  /* A passphrase that encrypts both files; only a library built with SQLCipher can. NULL: none */
   const char *key;
   uint64_t thin_after_days; /* caches of chats unused for so long become smaller; 0: never */
 } satchel_store_options;
@@ -362,10 +361,8 @@ int32_t satchel_chats(satchel_model *model, satchel_buffer **json, satchel_error
 /* It is hidden at once, and gone for good after 30 days. BUSY, CHAT_OPEN: a session has it. */
 int32_t satchel_chat_remove(satchel_model *model, const char *name, satchel_error **err);
 
-/* The shelf of the model's store: documents with which chats began. A session that begins with one
- * takes its cache from there (n_shelf). UNSUPPORTED: the model has no store.
- *   json  gets an array of {"id", "title", "kept", "used_ms", "readings"}, those that are kept
- *         first; a reading is {"model", "recipe", "tokens", "bytes"} */
+/* The shelf of the model's store: documents with which chats began (n_shelf). An array of {"id",
+ * "title", "kept", "used_ms", "readings": [{"model", "recipe", "tokens", "bytes"}]}. */
 int32_t satchel_documents(satchel_model *model, satchel_buffer **json, satchel_error **err);
 /* It stays when the chats that have it go. It need not have been prefilled.
  *   id  gets what the other calls know it by; may be NULL */
