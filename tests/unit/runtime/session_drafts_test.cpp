@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 
 #include "support/usable_recipes.h"
 #include "unit/runtime/session_fixture.h"
@@ -14,7 +15,23 @@ struct Talk {
   std::vector<std::int32_t> ids;
   DraftCounts drafts;
   std::size_t n_tokens = 0;
+  std::size_t n_accepted_at_fixed_times = 0;  // of the same answers, a draft takes .1 of a step
 };
+
+// What the session does, of the answer from `begin` on, without a model and its times.
+std::size_t n_accepted_at_fixed_times(std::span<const std::int32_t> ids, std::size_t begin) {
+  LookupDrafts drafts;
+  for (std::size_t at = begin; at < ids.size();) {
+    const auto left = ids.subspan(at);
+    const auto tried = drafts.after(ids.first(at), left.size() - 1);
+    const auto end = std::ranges::mismatch(tried, left).in1;
+    const auto n_accepted = static_cast<std::size_t>(end - tried.begin());
+    drafts.took(1 + 0.1 * static_cast<double>(tried.size()),
+                {.n_drafted = tried.size(), .n_accepted = n_accepted});
+    at += 1 + n_accepted;
+  }
+  return drafts.counts().n_accepted;
+}
 
 class Drafts : public ChatTest, public testing::WithParamInterface<std::string> {
  protected:
@@ -25,11 +42,13 @@ class Drafts : public ChatTest, public testing::WithParamInterface<std::string> 
     Talk out;
     for (const std::string& question : held_out_questions()) {
       value_of(session->add_user(question));
+      const std::size_t n_before = session->tokens().size();
       const GenerateReport report = value_of(session->generate(sampling, {}, {}, {}));
       EXPECT_EQ(session->n_read(), session->tokens().size());
       out.drafts.n_drafted += report.drafts.n_drafted;
       out.drafts.n_accepted += report.drafts.n_accepted;
       out.n_tokens += report.n_tokens;
+      out.n_accepted_at_fixed_times += n_accepted_at_fixed_times(session->tokens(), n_before);
     }
     expect_journal_holds(*session);
     out.ids.assign(session->tokens().begin(), session->tokens().end());
@@ -63,7 +82,8 @@ using SomeDrafts = Drafts;
 
 TEST_F(SomeDrafts, are_accepted_where_an_answer_quotes) {
   const Talk with = talk("balanced", Sampling::plain_greedy(40));
-  // How many are tried follows the measured time of a step, so a busy machine tries fewer.
+  EXPECT_GT(with.n_accepted_at_fixed_times, 5u);
+  // In the session, how many are tried follows the measured time of a step.
   EXPECT_GT(with.drafts.n_accepted, 0u);
   EXPECT_GE(with.drafts.n_drafted, with.drafts.n_accepted);
 }
