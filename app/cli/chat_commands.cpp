@@ -25,6 +25,9 @@ constexpr const char* kHelp =
     "  /parts           list the parts of such a chat; \"/parts 2 5\": the next answer sees these\n"
     "  /again           answer the last message again; the answer before it is kept\n"
     "  /edit TEXT       say TEXT in place of your last message; what it replaces is kept\n"
+    "  /correct 3 TEXT  say TEXT in place of message 3 and keep what follows; \"/correct\" lists "
+    "messages\n"
+    "  /exact           read what follows a corrected message again\n"
     "  /version         list what has several versions; \"/version 3 1\" goes back to the first of "
     "message 3\n"
     "  /memory          show how much memory the chat uses and what compression cost it\n"
@@ -100,6 +103,10 @@ Result<void> ChatLoop::obey(const std::string& line) {
     return again();
   } else if (const auto text = rest_of(line, "/edit")) {
     return edit(std::string(*text));
+  } else if (const auto corrected = rest_of(line, "/correct")) {
+    return correct(std::string(*corrected));
+  } else if (line == "/exact") {
+    return read_exactly();
   } else if (const auto number = rest_of(line, "/version")) {
     return versions(std::string(*number));
   } else if (line == "/new") {

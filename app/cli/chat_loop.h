@@ -82,6 +82,8 @@ class ChatLoop {
   Result<void> parts(const std::string& numbers);     // of a long chat: listed, or named
   Result<void> edit(const std::string& text);         // in place of the last question
   Result<void> again();                               // another answer to it
+  Result<void> correct(const std::string& numbered);  // a message; without one, they are listed
+  Result<void> read_exactly();                        // what a corrected message left
   Result<void> versions(const std::string& numbers);  // listed, or one is gone back to
   Result<void> show_thoughts();
   Result<void> pack();

@@ -1,9 +1,13 @@
-// What is said otherwise: the last message edited, its answer given again, and going back.
+// What is said otherwise: the last message edited, an earlier one corrected, an answer given again,
+// and going back.
 #include <algorithm>
 #include <sstream>
 #include <utility>
 
 #include "app/cli/chat_loop.h"
+#include "runtime/chat/chat_title.h"
+#include "runtime/chat/correct_text.h"
+#include "runtime/episodes/part_title.h"
 
 namespace satchel::app {
 namespace {
@@ -24,6 +28,23 @@ const SessionMessage* last_of(std::span<const SessionMessage> messages, runtime:
   return nullptr;
 }
 
+bool can_be_corrected(const SessionMessage& message) {
+  return message.role == runtime::Role::user && !message.is_forgotten &&
+         !runtime::read_part_title(message.title);
+}
+
+// "  3: Which pet …", of those that can be corrected.
+std::string list_of(std::span<const runtime::StoredMessage> stored,
+                    std::span<const SessionMessage> messages) {
+  std::string text;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (!can_be_corrected(messages[i])) continue;
+    text += (text.empty() ? "  " : "\n  ") + std::to_string(i + 1) + ": " +
+            runtime::title_from(stored[i].title.empty() ? stored[i].text : stored[i].title);
+  }
+  return text;
+}
+
 std::size_t number_of(const MessageVersions& message) {
   const auto found = std::ranges::find(message.versions, message.message);
   return static_cast<std::size_t>(found - message.versions.begin()) + 1;
@@ -41,6 +62,50 @@ Result<void> ChatLoop::edit(const std::string& text) {
       conversation_->service().send_instead(conversation_->chat(), last->id, text,
                                             options_.common.sampling, conversation_->call()));
   return answered(report);
+}
+
+Result<void> ChatLoop::correct(const std::string& numbered) {
+  runtime::Session& session = conversation_->session();
+  if (numbered.empty()) {
+    SATCHEL_TRY_ASSIGN(const auto stored, session.stored_messages());
+    const std::string list = list_of(stored, session.messages());
+    if (list.empty()) return nothing("message of yours");
+    console_.reply(list);
+    return {};
+  }
+  std::istringstream typed(numbered);
+  std::size_t number = 0;
+  std::string text;
+  if (typed >> number >> std::ws) std::getline(typed, text, '\0');
+  const auto messages = session.messages();
+  if (number == 0 || number > messages.size() || !can_be_corrected(messages[number - 1]))
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Name one of your messages by its number: /correct 3 TEXT. /correct lists them."};
+  if (text.find_first_not_of(" \t\n") == std::string::npos)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Write what message " + std::to_string(number) + " should say: /correct " +
+                     std::to_string(number) + " TEXT."};
+  runtime::ChatCall call = conversation_->call();
+  // What follows has been shown before.
+  call.sink = [told = call.sink](runtime::ChatHandle chat, const runtime::ChatEvent& event) {
+    if (!std::holds_alternative<runtime::MessagesReplaced>(event)) told(chat, event);
+  };
+  SATCHEL_TRY_ASSIGN(const runtime::CorrectReport report,
+                     conversation_->service().correct(conversation_->chat(),
+                                                      messages[number - 1].id, text, call));
+  console_.end_progress();
+  console_.reply(runtime::describe(report) +
+                 (report.n_placed > 0 ? " /exact reads them again." : ""));
+  return {};
+}
+
+Result<void> ChatLoop::read_exactly() {
+  SATCHEL_TRY_ASSIGN(
+      const runtime::ExactReport report,
+      conversation_->service().read_exactly(conversation_->chat(), conversation_->call()));
+  console_.end_progress();
+  console_.reply(runtime::describe(report));
+  return {};
 }
 
 Result<void> ChatLoop::again() {

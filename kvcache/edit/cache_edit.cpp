@@ -282,13 +282,22 @@ std::vector<TextSegment> moved_segments(TextSegments text, std::size_t first, st
   for (TextSegment segment : text.segments) {
     if (segment.first < first || segment.end() > first + n) continue;
     segment.first = static_cast<std::size_t>(static_cast<std::int64_t>(segment.first) + by);
+    segment.is_placed = true;
     moved.push_back(segment);
   }
   return moved;
 }
 
-TextSegment episode_of(std::size_t first, std::size_t n) {
-  return {.first = first, .n_tokens = n, .kind = SegmentKind::episode, .state = SegmentState::done};
+// As `text` has it there.
+TextSegment episode_of(const TextSegments& text, std::size_t first, std::size_t n) {
+  const bool is_placed = std::ranges::any_of(text.segments, [&](const TextSegment& segment) {
+    return segment.is_placed && segment.first < first + n && segment.end() > first;
+  });
+  return {.first = first,
+          .n_tokens = n,
+          .kind = SegmentKind::episode,
+          .state = SegmentState::done,
+          .is_placed = is_placed};
 }
 
 // That of a page of the lane which was split, and whose other part this is. A text that stands
@@ -474,7 +483,7 @@ Result<void> CacheEdit::gather(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
   SATCHEL_TRY(check_gathers(s, first, n, false));
   SATCHEL_TRY(make_idle(s));
-  s.text.replace(episode_of(first, n));
+  s.text.replace(episode_of(s.text, first, n));
   s.forget_scores();
   s.reserve_lists();
   return s.show_all_if_stale();
@@ -500,7 +509,7 @@ Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& oth
   }
   replace_pages(s, ours);
   for (std::size_t i = 0; i < theirs.size(); ++i) join_pages(s, i, theirs[i]);
-  s.text.replace(episode_of(first, n));
+  s.text.replace(episode_of(other.text, first, n));
   s.forget_scores();
   s.table_is_stale = true;
   SATCHEL_TRY(s.drop_behind_windows());
@@ -538,7 +547,7 @@ Result<void> CacheEdit::skip(std::size_t n, const Reach& wanted) {
                  "No text can be left unread before there are sinks, nor where layers have a "
                  "window or a state."};
   TextSegments text = s.text;
-  text.segments.push_back(episode_of(text.n_tokens, n));
+  text.segments.push_back(episode_of(text, text.n_tokens, n));
   text.segments.back().state = SegmentState::resting;
   text.n_tokens += n;
   SATCHEL_TRY(check_reach(text, wanted));

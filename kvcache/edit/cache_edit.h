@@ -46,7 +46,7 @@ class CacheEdit {
   // holds them: a cache of the same recipe over the same arena, of which only the tail goes to
   // pages. No page is encoded again, and the shift is exact: attention meets these tokens as if
   // they had been read where they stand now, but what they have seen is what stood before them in
-  // `other`.
+  // `other` (TextSegment::is_placed).
   //   errors  CACHE_RANGE: a layer has a window or a state; they are not all there, of its first
   //           ones, or wait for a decision; a text has no sinks or is partly out of reach.
   //           CACHE_POSITION, CACHE_FULL. Nothing has changed here

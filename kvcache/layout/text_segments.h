@@ -35,6 +35,7 @@ struct TextSegment {
   SegmentState state = SegmentState::open;
   std::size_t n_probed = 0;   // of its tokens, while pending
   std::size_t n_resting = 0;  // lane-tokens that are kept elsewhere, while resting; of windows none
+  bool is_placed = false;     // read behind other text than stands before it now (CacheEdit::place)
   std::size_t end() const { return first + n_tokens; }
   bool contains(std::size_t position) const { return position >= first && position < end(); }
   bool is_unread() const { return state == SegmentState::resting && n_resting == 0; }

@@ -41,7 +41,9 @@ bool has_episodes(const Manifest& manifest) {
 }
 
 std::uint16_t version_of(const Manifest& manifest) {
-  if (std::ranges::any_of(manifest.records, &RecordEntry::is_thin)) return kSnapshotVersion;
+  if (std::ranges::any_of(manifest.segments, &TextSegment::is_placed)) return kSnapshotVersion;
+  if (std::ranges::any_of(manifest.records, &RecordEntry::is_thin))
+    return kSnapshotVersionNonePlaced;
   if (!manifest.earlier.empty()) return kSnapshotVersionNoThin;
   if (manifest.has_states) return kSnapshotVersionNoEarlier;
   return has_episodes(manifest) ? kSnapshotVersionNoStates : kSnapshotVersionNoEpisodes;
@@ -185,7 +187,10 @@ Result<void> ManifestReader::read_segments() {
     segment.state = static_cast<SegmentState>(state);
     const bool rests = segment.state == SegmentState::resting;
     (rests ? segment.n_resting : segment.n_probed) = n_some;
-    fits = reader_.number<std::uint16_t>() == 0 && segment.first == end && segment.n_tokens > 0 &&
+    const auto placed = reader_.number<std::uint16_t>();
+    segment.is_placed = placed != 0;
+    fits = placed <= (version_ > kSnapshotVersionNonePlaced ? 1 : 0) && segment.first == end &&
+           segment.n_tokens > 0 &&
            segment.n_tokens <= manifest_.n_tokens() - end && segment.n_probed <= segment.n_tokens &&
            kind <= static_cast<std::uint8_t>(last_kind) &&
            state <= static_cast<std::uint8_t>(SegmentState::resting) &&
@@ -380,7 +385,8 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
          {segment.first, segment.n_tokens, rests ? segment.n_resting : segment.n_probed})
       writer.number(std::uint64_t{value});
     writer.number(static_cast<std::uint8_t>(segment.kind));
-    writer.number(static_cast<std::uint8_t>(segment.state)).number(std::uint16_t{0});
+    writer.number(static_cast<std::uint8_t>(segment.state));
+    writer.number(std::uint16_t{segment.is_placed});
   }
   if (version > kSnapshotVersionNoEpisodes) write_reach(writer, manifest.reach);
   write_count(writer, manifest.lanes);

@@ -19,11 +19,12 @@ namespace satchel::kvcache {
 
 // The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
 // where there are episodes, or not all text is in reach; 6 of models with recurrent layers, whose
-// states were all exact in 5; 7 where there are earlier texts; 8 where records are thinned.
-inline constexpr std::uint16_t kSnapshotVersion = 8, kSnapshotVersionOldest = 2;
+// states were all exact in 5; 7 where there are earlier texts; 8 where records are thinned; 9 where
+// text is placed.
+inline constexpr std::uint16_t kSnapshotVersion = 9, kSnapshotVersionOldest = 2;
 inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3, kSnapshotVersionNoStates = 4,
                                kSnapshotVersionExactStates = 5, kSnapshotVersionNoEarlier = 6,
-                               kSnapshotVersionNoThin = 7;
+                               kSnapshotVersionNoThin = 7, kSnapshotVersionNonePlaced = 8;
 
 enum class RecordKind : std::uint16_t {
   pages = 1,

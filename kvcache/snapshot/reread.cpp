@@ -34,6 +34,7 @@ constexpr Said kReasons[] = {
     {RereadReason::lowered, "lowered", "This restores text that was lowered or dropped."},
     {RereadReason::episode_lost, "episode_lost", "An older part could not be loaded again."},
     {RereadReason::gathered, "gathered", "Older turns are compressed together as one text."},
+    {RereadReason::edited, "edited", "A message before this text was corrected."},
     {RereadReason::other_beginning, "other_beginning",
      "The document was read in a chat that begins otherwise, for example with another system "
      "prompt."},

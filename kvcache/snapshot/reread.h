@@ -29,6 +29,7 @@ enum class RereadReason : std::uint8_t {
   lowered,       // asked for, to have text back that was lowered or evicted
   episode_lost,  // at rest, and did not come back
   gathered,      // several turns, to be compressed as one text
+  edited,        // what follows a message that was corrected
   // Of a document that another chat has read:
   other_beginning,  // behind another system prompt, or with another template
 };

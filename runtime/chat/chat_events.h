@@ -64,6 +64,7 @@ struct ChatMemory {
   std::size_t n_in_context = 0;  // of n_context, used: as n_tokens until the chat is longer
   bool goes_on = false;          // beyond the context; else it ends there
   bool is_packing = false;       // idle work is being done now
+  std::size_t n_placed = 0;      // Session::n_placed()
   std::vector<PartsRead> documents = {};  // those in parts
   double learning_share = -1;  // of the head-budget profile, made so far; below 0: not at work
 };
@@ -194,7 +195,8 @@ using ChatEvent =
                  PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
                  ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
                  VersionsChanged, MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta,
-                 ContextEnded, WentOn, OlderParts, GenerateReport, ReadReport, kvcache::SaveReport,
+                 ContextEnded, WentOn, OlderParts, GenerateReport, ReadReport, CorrectReport, ExactReport,
+                 kvcache::SaveReport,
                  ChatMemory, LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none

@@ -161,6 +161,12 @@ class ChatService {
   //   errors  invalid, PARAM: the message is none of the user's words, or the chat is not saved
   Result<GenerateReport> send_instead(ChatHandle chat, MessageId message, std::string_view text,
                                       const Sampling& sampling, const ChatCall& call = {});
+  // As Session has it: what follows the message stays.
+  //   errors  also invalid, PARAM: the chat is not saved
+  Result<CorrectReport> correct(ChatHandle chat, MessageId message, std::string_view text,
+                                const ChatCall& call = {});
+  // As Session has it.
+  Result<ExactReport> read_exactly(ChatHandle chat, const ChatCall& call = {});
   // Another answer in place of one: drawn, also where `sampling` is greedy, and with a seed of its
   // own, or it would be the same again. Where none is begun, the chat is as it was.
   //   errors  invalid, PARAM: the message is no answer to a message

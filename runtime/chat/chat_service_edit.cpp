@@ -82,6 +82,30 @@ Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const 
   });
 }
 
+Result<CorrectReport> ChatService::correct(ChatHandle handle, MessageId message,
+                                           std::string_view text, const ChatCall& call) {
+  return edit<CorrectReport>(
+      handle, call, [&](OpenChat& chat, Running& running) -> Result<CorrectReport> {
+        if (!chat.is_saved()) return has_one_version();
+        CorrectReport report;
+        SATCHEL_TRY(go_now(chat, running, [&](Session& session) -> Result<void> {
+          SATCHEL_TRY_ASSIGN(report,
+                             session.correct(message, text, call.stop, progress_of(running)));
+          return {};
+        }));
+        running.tell(report);
+        return report;
+      });
+}
+
+Result<ExactReport> ChatService::read_exactly(ChatHandle handle, const ChatCall& call) {
+  return edit<ExactReport>(handle, call, [&](OpenChat& chat, Running& running) {
+    Result<ExactReport> report = chat.session()->read_exactly(call.stop, progress_of(running));
+    if (report.ok()) running.tell(*report);
+    return report;
+  });
+}
+
 Result<ChatService::CutEnd> ChatService::cut_before(OpenChat& chat, MessageId message,
                                                     bool is_users, Running& running) {
   if (chat.session() == nullptr || chat.session()->messages().empty()) return no_messages();

@@ -20,6 +20,7 @@ ChatMemory memory_of(const Session& session) {
           .n_context = session.n_context(),
           .n_in_context = session.n_context() - session.n_context_left(),
           .goes_on = session.beyond() == BeyondContext::episodes,
+          .n_placed = session.n_placed(),
           .documents = session.parts_read()};
 }
 

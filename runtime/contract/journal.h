@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,18 +71,26 @@ struct MessageLink {
   friend bool operator==(const MessageLink&, const MessageLink&) = default;
 };
 
+// A note (Journal::set_note) that is stored in one transaction with new messages.
+struct NoteBeside {
+  std::string_view name;
+  std::function<std::string(std::span<const MessageId> ids)> text;  // of those messages
+};
+
 class Journal {
  public:
   virtual ~Journal() = default;
   // All of them or none, in one transaction; their ids in order.
   //   last    the chat's message that they follow, as after truncate(); 0: they are its first ones;
   //           not given: the last one
+  //   note    nullptr: none
   //   needs   only the last of them may be `streaming`
   //   errors  those of truncate(), if `last` is given
   virtual Result<std::vector<MessageId>> append_behind(ChatId chat, std::optional<MessageId> last,
-                                                       std::span<const NewMessage> messages) = 0;
+                                                       std::span<const NewMessage> messages,
+                                                       const NoteBeside* note) = 0;
   Result<std::vector<MessageId>> append_all(ChatId chat, std::span<const NewMessage> messages) {
-    return append_behind(chat, {}, messages);
+    return append_behind(chat, {}, messages, nullptr);
   }
   Result<MessageId> append(ChatId chat, const NewMessage& message) {
     SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, append_all(chat, std::span(&message, 1)));

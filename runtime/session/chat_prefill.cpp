@@ -185,7 +185,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
                                                bool leaves_documents) {
   const ModelConfig& config = parts_.engine.model->config();
   const std::size_t n_shelf = take_first_document(parts_);
-  const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
+  const std::size_t n_all = parts_.transcript.tokens().size();
   if (n_all > config.context && past_.beyond() == BeyondContext::ends)
     return Error{
         ErrorKind::out_of_memory,
@@ -195,27 +195,35 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
             ". It is kept. Compact and Extreme go on beyond the context; or continue it with a "
             "model that has a longer one, or start a new chat.",
         {{"n_tokens", n_all}, {"n_context", config.context}}};
-  ReadReport all;
+  SATCHEL_TRY_ASSIGN(ReadReport all, prefill_until(n_all, stop, progress, leaves_documents));
   all.n_shelf = n_shelf;
+  return all;
+}
+
+Result<ReadReport> ChatPrefill::prefill_until(std::size_t end_all, const std::stop_token& stop,
+                                              const ProgressFn& progress, bool leaves_documents) {
+  const std::size_t n_before = parts_.cache.n_tokens();
+  const std::size_t n_layers = parts_.engine.model->config().n_layers();
+  ReadReport all;
   const std::span<const SessionMessage> messages = parts_.transcript.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const SessionMessage& message = messages[i];
-    const std::size_t at = parts_.cache.n_tokens(), n_layers = config.n_layers();
-    if (message.end <= at) continue;
+    const std::size_t at = parts_.cache.n_tokens(), end = std::min(message.end, end_all);
+    if (end <= at) continue;
     if (leaves_documents) {
       SATCHEL_TRY_ASSIGN(const bool is_left, leave(i, stop));
       if (is_left) continue;
     }
     SATCHEL_TRY(prepare(message, stop));
     const ProgressFn part = [&](const Progress& now) {
-      progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
+      progress({now.phase, (at - n_before) * n_layers + now.done, (end_all - n_before) * n_layers});
     };
-    Result<ReadReport> report = prefill({.end = message.end, .kind = segment_kind(message)}, stop,
+    Result<ReadReport> report = prefill({.end = end, .kind = segment_kind(message)}, stop,
                                         progress ? part : progress);
     if (!report.ok()) return explain(std::move(report).error());
     add(all, *report);
     if (message.is_forgotten) mark_again(message);
-    if (message.role != Role::assistant) continue;
+    if (message.role != Role::assistant || end < message.end) continue;
     // Its turn ends with the one that asks about it.
     const bool notes_document = i > 0 && messages[i - 1].kind == MessageKind::document;
     if (notes_document && document_waits(*parts_.cache)) continue;

@@ -45,6 +45,9 @@ class ChatPrefill {
   // leaves_documents: as Session::generate() does.
   Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress,
                                     bool leaves_documents = false);
+  // The same up to token `end`, which may stand inside a message, whatever the context.
+  Result<ReadReport> prefill_until(std::size_t end, const std::stop_token& stop,
+                                   const ProgressFn& progress, bool leaves_documents = false);
   // Whether a document stands in what is unread.
   bool has_unread_document() const;
   // Of the parts that were left, the first, if there is one that can be read.

@@ -6,6 +6,23 @@
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
+
+void cut_cache(Session::State& s, std::size_t end) {
+  s.cache.rereads().cut(end);
+  const std::size_t n_read = std::min(end, s.cache.n_tokens());
+  const std::size_t point = s.cache.cut_point(n_read);
+  s.past.forget_from(point);
+  if (point > 0) {
+    const Result<void> cut = s.cache->edit().truncate(point);
+    if (cut.ok()) return;
+    // The text is cut already. A cache that holds more of it would answer from what is gone.
+    s.past.forget_from(0);
+    s.cache.rereads().lost({.begin = 0, .end = n_read}, kvcache::RereadReason::cut_failed);
+    s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
+  }
+  s.cache->clear();
+}
+
 namespace {
 
 // Of a message, the tokens that the cache has seen.
@@ -22,24 +39,6 @@ Result<void> mark(Session::State& s, MessageId id, Marks::Mark mark) {
   Marks marks = s.transcript.marks();
   marks.set(id, mark);
   return s.transcript.set_marks(std::move(marks));
-}
-
-// The cache keeps what it has seen of the text up to token `end`, and goes back to where it can;
-// what follows is read again.
-void cut_cache(Session::State& s, std::size_t end) {
-  s.cache.rereads().cut(end);
-  const std::size_t n_read = std::min(end, s.cache.n_tokens());
-  const std::size_t point = s.cache.cut_point(n_read);
-  s.past.forget_from(point);
-  if (point > 0) {
-    const Result<void> cut = s.cache->edit().truncate(point);
-    if (cut.ok()) return;
-    // The text is cut already. A cache that holds more of it would answer from what is gone.
-    s.past.forget_from(0);
-    s.cache.rereads().lost({.begin = 0, .end = n_read}, kvcache::RereadReason::cut_failed);
-    s.engine.record(LogLevel::warning, "cleared instead of truncated code=" + cut.error().code);
-  }
-  s.cache->clear();
 }
 
 // Up to token `end`, where a message ends.

@@ -24,6 +24,10 @@ void Marks::unpin(MessageId message) {
   if (has(message, Mark::pinned)) marks_.erase(message);
 }
 
+void Marks::add(const Marks& others) {
+  for (const auto& [message, mark] : others.marks_) set(message, mark);
+}
+
 std::string Marks::text() const {
   std::string text;
   for (const auto& [message, mark] : marks_)

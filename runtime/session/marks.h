@@ -25,6 +25,7 @@ class Marks {
   // A message that was forgotten stays so.
   void set(MessageId message, Mark mark);
   void unpin(MessageId message);
+  void add(const Marks& others);
 
   // "pinned 12\nforgotten 15\n"; lines that are none are left out.
   std::string text() const;

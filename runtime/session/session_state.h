@@ -33,4 +33,8 @@ struct Session::State {
   IdleWork idle_work;
 };
 
+// The cache keeps what it has seen of the text up to token `end`, and goes back to where it can;
+// what follows is read again.
+void cut_cache(Session::State& s, std::size_t end);
+
 }  // namespace satchel::runtime

@@ -7,6 +7,7 @@
 #include "kernels/base/size_text.h"
 #include "runtime/contract/document_cache.h"
 #include "runtime/episodes/document_parts.h"
+#include "runtime/episodes/part_title.h"
 
 namespace satchel::runtime {
 namespace {
@@ -132,6 +133,52 @@ Result<MessageId> Transcript::add_user(std::string_view text, BeyondContext beyo
   return ids.front();
 }
 
+Result<std::vector<MessageId>> Transcript::say_otherwise(MessageId id, std::string_view text,
+                                                         BeyondContext beyond) {
+  SATCHEL_TRY(settle());
+  SATCHEL_TRY_ASSIGN(const SessionMessage said, find(id));
+  if (said.role != Role::user || said.is_forgotten || read_part_title(said.title))
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Only what you wrote, or a document that was read in one piece, can be corrected, "
+                 "and only while the model has not forgotten it."};
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> follows, stored());
+  std::erase_if(follows, [&](const StoredMessage& message) {
+    const auto place = std::ranges::find(messages_, message.id, &SessionMessage::id);
+    return place->begin <= said.begin;
+  });
+  Transcript other = *this;
+  other.truncate(said.begin, /*lets_journal_follow=*/true);
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> drafts, other.draft(text, {}));
+  drafts.back().kind = said.kind;
+  drafts.back().title = said.title;
+  if (beyond == BeyondContext::episodes) SATCHEL_TRY(other.check_fits(drafts, beyond));
+  drafts.insert(drafts.end(), follows.begin(), follows.end());
+  if (beyond == BeyondContext::ends) SATCHEL_TRY(other.check_fits(drafts, beyond));
+  std::vector<MessageId> old = {id};
+  for (const StoredMessage& message : follows) old.push_back(message.id);
+  const auto new_ids = [&](std::span<const MessageId> ids) { return ids.last(old.size()); };
+  const auto marks = [&](std::span<const MessageId> ids) {
+    Marks all = marks_;
+    all.add(marks_.copied(old, new_ids(ids)));
+    return all;
+  };
+  const NoteBeside note{.name = kMarksNote,
+                        .text = [&](std::span<const MessageId> ids) { return marks(ids).text(); }};
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids,
+                     other.commit(drafts, marks_.empty() ? nullptr : &note));
+  other.marks_ = marks(ids);
+  other.marks_.show_in(other.messages_);
+  take(std::move(other));
+  return std::vector<MessageId>(new_ids(ids).begin(), new_ids(ids).end());
+}
+
+void Transcript::take(Transcript&& other) {
+  tokens_ = std::move(other.tokens_);
+  messages_ = std::move(other.messages_);
+  marks_ = std::move(other.marks_);
+  journal_follows_ = other.journal_follows_;
+}
+
 Result<std::vector<StoredMessage>> Transcript::draft_document(
     const Document& document, std::span<const StoredMessage> before) const {
   // A base model would go on behind the word.
@@ -192,19 +239,22 @@ std::string Transcript::hash_of(const StoredMessage& message) {
   return has_words ? document_hash(message.text) : "";
 }
 
-Result<std::vector<MessageId>> Transcript::store(std::span<const NewMessage> rows) {
+Result<std::vector<MessageId>> Transcript::store(std::span<const NewMessage> rows,
+                                                 const NoteBeside* note) {
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
   if (options_.journal != nullptr) {
-    SATCHEL_TRY_ASSIGN(ids, options_.journal->append_behind(options_.chat, journal_follows_, rows));
-    journal_follows_.reset();
+    SATCHEL_TRY_ASSIGN(
+        ids, options_.journal->append_behind(options_.chat, journal_follows_, rows, note));
   }
+  journal_follows_.reset();
   while (ids.size() < rows.size())
     ids.push_back({static_cast<std::int64_t>(messages_.size() + ids.size() + 1)});
   return ids;
 }
 
-Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft) {
+Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft,
+                                                  const NoteBeside* note) {
   std::vector<NewMessage> rows;
   for (const StoredMessage& message : draft)
     rows.push_back({.role = message.role,
@@ -214,7 +264,7 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
                     .kind = message.kind,
                     .title = message.title,
                     .tokenizer = options_.tokenizer.hash()});
-  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, store(rows));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, store(rows, note));
   for (std::size_t i = 0; i < ids.size(); ++i)
     append({.id = ids[i],
             .role = draft[i].role,

@@ -54,6 +54,11 @@ class Transcript {
   Result<std::vector<MessageId>> add_messages(std::span<const MessageText> messages,
                                               BeyondContext beyond = BeyondContext::ends);
   Result<MessageId> add_user(std::string_view text, BeyondContext beyond = BeyondContext::ends);
+  // `text` in place of one of the user's messages, as another version of it, with copies of all
+  // that followed it and their marks, in one transaction. Their ids, that of the message first.
+  //   errors  also PARAM: it is none of the user's, one of a document's parts, or forgotten
+  Result<std::vector<MessageId>> say_otherwise(MessageId message, std::string_view text,
+                                               BeyondContext beyond);
   struct Document {
     std::string title;
     std::string_view text;
@@ -136,12 +141,15 @@ class Transcript {
   Result<std::vector<StoredMessage>> draft_document(const Document& document,
                                                     std::span<const StoredMessage> before) const;
   // Into the journal, behind what is here.
-  Result<std::vector<MessageId>> store(std::span<const NewMessage> rows);
-  Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
+  Result<std::vector<MessageId>> store(std::span<const NewMessage> rows,
+                                       const NoteBeside* note = nullptr);
+  Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft,
+                                        const NoteBeside* note = nullptr);
   Result<void> check_fits(std::span<const StoredMessage> draft, BeyondContext beyond) const;
   // `message` with its place in tokens_ filled in.
   void append(SessionMessage message, std::span<const TokenId> tokens);
   void extend(std::string_view text, std::span<const TokenId> tokens);
+  void take(Transcript&& other);  // what it holds, in place of what is here
   // Of the system message, and of a user's; system: with the first turn what the chat began with.
   Result<std::vector<TokenId>> system_tokens(const std::optional<TurnText>& system) const;
   Result<std::vector<TokenId>> user_tokens(const TurnText& text,

@@ -105,10 +105,7 @@ Result<Transcript::Loaded> Transcript::load_again() {
   SATCHEL_ASSERT(!answer_ && owed_tokens_.empty() && owed_text_.empty());
   Transcript other(options_);
   SATCHEL_TRY_ASSIGN(const Loaded loaded, other.load());
-  tokens_ = std::move(other.tokens_);
-  messages_ = std::move(other.messages_);
-  marks_ = std::move(other.marks_);
-  journal_follows_.reset();
+  take(std::move(other));
   return loaded;
 }
 

@@ -83,7 +83,8 @@ Result<std::int64_t> last_message_of(Connection& db, ChatId chat) {
 }
 
 Result<std::vector<MessageId>> Library::append_behind(
-    ChatId chat, std::optional<MessageId> last, std::span<const runtime::NewMessage> messages) {
+    ChatId chat, std::optional<MessageId> last, std::span<const runtime::NewMessage> messages,
+    const runtime::NoteBeside* note) {
   for (const runtime::NewMessage& message : messages) {
     if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
     SATCHEL_ASSERT(message.state != MessageState::streaming || &message == &messages.back());
@@ -121,6 +122,7 @@ Result<std::vector<MessageId>> Library::append_behind(
     stream.seq = seq;
     stream.parent = row.parent;
   }
+  if (note != nullptr) SATCHEL_TRY(put_note(*db, chat, note->name, note->text(ids)));
   SATCHEL_TRY(state_->commit(change, *db, undoes));
   if (ids.empty()) return ids;
   state_->last_message = parent;

@@ -121,7 +121,7 @@ class Library final : public runtime::ChatLibrary {
 
   Result<std::vector<MessageId>> append_behind(
       ChatId chat, std::optional<MessageId> last,
-      std::span<const runtime::NewMessage> messages) override;
+      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override;
   Result<void> extend(MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(MessageId message, runtime::MessageState state, std::string_view text,

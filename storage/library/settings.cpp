@@ -7,7 +7,18 @@ std::string key_of(ChatId chat, std::string_view name) {
   return "chat." + std::to_string(chat.value) + "." + std::string(name);
 }
 
+Result<void> put(Connection& connection, std::string_view key, std::string_view value) {
+  SATCHEL_TRY_ASSIGN(
+      Query upsert, connection.prepare("INSERT OR REPLACE INTO setting(key, value) VALUES(?1, ?2)"));
+  return upsert.bind(1, key).bind(2, value).run();
+}
+
 }  // namespace
+
+Result<void> put_note(Connection& connection, ChatId chat, std::string_view name,
+                      std::string_view text) {
+  return put(connection, key_of(chat, name), text);
+}
 
 Result<std::optional<std::string>> Library::setting(std::string_view key) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
@@ -20,11 +31,7 @@ Result<std::optional<std::string>> Library::setting(std::string_view key) {
 Result<void> Library::set_setting(std::string_view key, std::string_view value) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  {
-    SATCHEL_TRY_ASSIGN(Query upsert,
-                       db->prepare("INSERT OR REPLACE INTO setting(key, value) VALUES(?1, ?2)"));
-    SATCHEL_TRY(upsert.bind(1, key).bind(2, value).run());
-  }
+  SATCHEL_TRY(put(*db, key, value));
   return change.commit();
 }
 

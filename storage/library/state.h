@@ -89,6 +89,10 @@ Result<void> cut_to(Connection& connection, const Cut& cut);
 // The id of the chat's last message; 0: none.
 Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 
+// Journal::set_note(), inside the caller's transaction.
+Result<void> put_note(Connection& connection, ChatId chat, std::string_view name,
+                      std::string_view text);
+
 Error chat_not_found(ChatId id);
 Error document_not_found();
 // Of the setting that has the days of use when a chat was removed.

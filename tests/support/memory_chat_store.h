@@ -91,8 +91,9 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
 
   Result<std::vector<runtime::MessageId>> append_behind(
       ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages) override {
-    return journal_.append_behind(chat, last, messages);
+      std::span<const runtime::NewMessage> messages,
+      const runtime::NoteBeside* note) override {
+    return journal_.append_behind(chat, last, messages, note);
   }
   Result<void> extend(runtime::MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override {

@@ -17,7 +17,8 @@ class MemoryJournal final : public runtime::Journal {
  public:
   Result<std::vector<runtime::MessageId>> append_behind(
       runtime::ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages) override {
+      std::span<const runtime::NewMessage> messages,
+      const runtime::NoteBeside* note) override {
     if (last) SATCHEL_TRY(truncate(chat, *last));
     std::vector<runtime::MessageId> ids;
     for (const runtime::NewMessage& message : messages) {
@@ -36,6 +37,7 @@ class MemoryJournal final : public runtime::Journal {
                         .created_ms = last_id_});
       to.last = ids.back();
     }
+    if (note != nullptr) SATCHEL_TRY(set_note(chat, note->name, note->text(ids)));
     return ids;
   }
   Result<void> extend(runtime::MessageId message, std::string_view text,

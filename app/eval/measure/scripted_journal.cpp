@@ -36,13 +36,15 @@ void ScriptedJournal::add(runtime::ChatId chat, const NewMessage& message) {
 }
 
 Result<std::vector<MessageId>> ScriptedJournal::append_behind(
-    runtime::ChatId chat, std::optional<MessageId> last, std::span<const NewMessage> messages) {
+    runtime::ChatId chat, std::optional<MessageId> last, std::span<const NewMessage> messages,
+    const runtime::NoteBeside* note) {
   if (last) SATCHEL_TRY(truncate(chat, *last));
   std::vector<MessageId> ids;
   for (const NewMessage& message : messages) {
     add(chat, message);
     ids.push_back({last_id_});
   }
+  if (note != nullptr) SATCHEL_TRY(set_note(chat, note->name, note->text(ids)));
   return ids;
 }
 

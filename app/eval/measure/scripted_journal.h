@@ -26,7 +26,8 @@ class ScriptedJournal final : public runtime::Journal {
 
   Result<std::vector<runtime::MessageId>> append_behind(
       runtime::ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages) override;  // last: unsupported
+      std::span<const runtime::NewMessage> messages,
+      const runtime::NoteBeside* note) override;  // last: unsupported
   Result<void> extend(runtime::MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(runtime::MessageId message, runtime::MessageState state,

@@ -104,6 +104,12 @@ TEST_P(Placed, behind_another_middle) {
   ASSERT_TRUE(driver().place(kHead + 120, kFirst - 120, before).ok());
   before.close();
   EXPECT_EQ(driver().cache().n_tokens(), kHead + kFirst - 20 + 37);
+  const TextSegments text{.segments = {driver().cache().segments().begin(),
+                                       driver().cache().segments().end()}};
+  EXPECT_FALSE(text.at(kHead - 1)->is_placed);
+  EXPECT_TRUE(text.at(kHead)->is_placed);
+  EXPECT_FALSE(text.at(kHead + 100)->is_placed);
+  EXPECT_TRUE(text.at(kHead + 137)->is_placed);
   EXPECT_LE(driver().attention_error(), 1e-3);
   checker_.check(driver(), "edited");
   expect_saved();

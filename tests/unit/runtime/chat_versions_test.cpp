@@ -57,6 +57,30 @@ class ChatVersionsTest : public testing::Test {
   std::vector<ChatEvent> events_;
 };
 
+TEST_F(ChatVersionsTest, a_message_is_corrected_and_what_follows_is_told_anew) {
+  const ChatHandle chat = chat_with_question();
+  const std::vector<MessageId> before = ids(chat);
+  const CorrectReport report =
+      value_of(service_->correct(chat, before[0], "Matteo Thorsen keeps a tortoise.", listening()));
+  const std::vector<MessageId> after = ids(chat);
+  ASSERT_EQ(after.size(), before.size());
+  EXPECT_EQ(report.message, after[0]);
+  ASSERT_NE(last<MessagesReplaced>(), nullptr);
+  EXPECT_EQ(last<MessagesReplaced>()->messages.size(), after.size());
+  ASSERT_NE(last<CorrectReport>(), nullptr);
+  ASSERT_NE(last<ChatMemory>(), nullptr);
+  EXPECT_EQ(last<ChatMemory>()->n_placed, report.n_placed);
+  EXPECT_EQ(value_of(service_->versions(chat)).size(), 1u);
+  EXPECT_EQ(value_of(service_->read_exactly(chat, listening())).read.n_tokens, 0u) << "too short";
+  ASSERT_NE(last<ExactReport>(), nullptr);
+  ASSERT_TRUE(service_->switch_to(chat, before[0], listening()).ok());
+  EXPECT_EQ(ids(chat), before);
+  EXPECT_EQ(service_->correct(chat, {4711}, "lost").error().code, "MESSAGE_NOT_FOUND");
+
+  const ChatHandle unsaved = value_of(service_->begin({.memory = {value_of(resolve_recipe("compact")), 0}}));
+  EXPECT_FALSE(service_->correct(unsaved, {1}, "lost").ok());
+}
+
 TEST_F(ChatVersionsTest, an_edit_is_answered_and_what_it_replaced_comes_back) {
   const ChatHandle chat = chat_with_question();
   const std::vector<MessageId> before = ids(chat);

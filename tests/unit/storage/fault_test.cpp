@@ -107,7 +107,7 @@ class Script {
     const MessageId first = before->front().id, last = before->back().id;
     const bool said = stubbornly([&] {
       const bool done =
-          store_.library().append_behind(ledger_.chat, first, std::span(&other, 1)).ok();
+          store_.library().append_behind(ledger_.chat, first, std::span(&other, 1), nullptr).ok();
       if (const auto now = store_.library().messages(ledger_.chat); !done && now.ok()) {
         const bool has_arrived = now->size() == 2 && now->back().text == text;
         EXPECT_TRUE(has_arrived || now->size() == before->size());

@@ -136,7 +136,7 @@ TEST(Journal, other_words_are_said_and_their_place_is_cut_at_once_or_neither) {
   const MessageId three = say(library, chat, "three");
   const auto said = [&](ChatId where, MessageId last, std::string_view text) {
     const runtime::NewMessage message{.role = Role::user, .text = text, .tokens = kOne};
-    return library.append_behind(where, last, std::span(&message, 1));
+    return library.append_behind(where, last, std::span(&message, 1), nullptr);
   };
   const MessageId other = must(said(chat, one, "other two")).front();
   EXPECT_THAT(texts(library, chat), ElementsAre("one", "other two"));
@@ -154,6 +154,25 @@ TEST(Journal, other_words_are_said_and_their_place_is_cut_at_once_or_neither) {
   begin_answer(library, chat);
   EXPECT_EQ(code_of(said(chat, other, "lost")), "MESSAGE_STATE");
   EXPECT_THAT(texts(library, chat), ElementsAre("one", "two", "three", ""));
+}
+
+TEST(Journal, a_note_beside_messages_is_stored_with_them_or_not_at_all) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId one = say(library, chat, "one");
+  const auto say_with_note = [&](MessageId last, std::string_view text) {
+    const runtime::NewMessage message{.role = Role::user, .text = text, .tokens = kOne};
+    const runtime::NoteBeside note{.name = "marks", .text = [](std::span<const MessageId> ids) {
+                                     return "pinned " + std::to_string(ids.front().value);
+                                   }};
+    return library.append_behind(chat, last, std::span(&message, 1), &note);
+  };
+  EXPECT_EQ(code_of(say_with_note({4711}, "lost")), "MESSAGE_NOT_FOUND");
+  EXPECT_EQ(must(library.note(chat, "marks")), std::nullopt);
+  const MessageId two = must(say_with_note(one, "two")).front();
+  EXPECT_EQ(must(library.note(chat, "marks")), "pinned " + std::to_string(two.value));
 }
 
 TEST(Journal, a_chat_whose_answer_streams_is_not_truncated) {
