@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace satchel::runtime {
@@ -78,6 +79,47 @@ TEST(LookupDrafts, are_as_many_as_pay) {
   }
   EXPECT_LE(n_tried, 30u);
   EXPECT_GE(n_tried, 5u);
+}
+
+// An answer that repeats 40 tokens: all drafts are accepted, a draft takes .1 of a step, and steps
+// of `slow` (numbered among those with drafts) take 200 times as long.
+std::vector<std::size_t> n_drafted_with_slow_steps(const std::vector<std::size_t>& slow,
+                                                   std::size_t n_steps = 20) {
+  Ids text;
+  for (int i = 0; i < 60; ++i) text.push_back(i % 40);
+  LookupDrafts drafts = with_a_plain_step();
+  std::vector<std::size_t> all;
+  for (std::size_t step = 0, n_with = 0; step < n_steps; ++step) {
+    const std::size_t n = all.emplace_back(after(drafts, text).size());
+    const bool is_slow = n > 0 && std::ranges::find(slow, n_with) != slow.end();
+    n_with += n > 0 ? 1 : 0;
+    drafts.took((1 + .1 * static_cast<double>(n)) * (is_slow ? 200 : 1),
+                {.n_drafted = n, .n_accepted = n});
+  }
+  return all;
+}
+
+TEST(LookupDrafts, no_single_slow_step_turns_them_off) {
+  const auto without = n_drafted_with_slow_steps({});
+  for (std::size_t slow = 0; slow < without.size(); ++slow)
+    EXPECT_EQ(n_drafted_with_slow_steps({slow}), without) << "step " << slow;
+}
+
+TEST(LookupDrafts, nor_do_two_among_five) {
+  const auto without = n_drafted_with_slow_steps({});
+  for (std::size_t first = 4; first < without.size(); ++first)
+    EXPECT_EQ(n_drafted_with_slow_steps({first, first + 1}), without) << "step " << first;
+}
+
+TEST(LookupDrafts, come_back_with_the_first_try_after_a_busy_while) {
+  const std::size_t n_steps = 20 + LookupDrafts::kRetrySteps;
+  const auto n = n_drafted_with_slow_steps({5, 6, 7}, n_steps);
+  const auto off = std::ranges::find(n, std::size_t{0});
+  ASSERT_NE(off, n.end());
+  const auto again = std::find_if(off, n.end(), [](std::size_t one) { return one > 0; });
+  EXPECT_EQ(static_cast<std::size_t>(again - off), LookupDrafts::kRetrySteps);
+  ASSERT_LT(again + 1, n.end());
+  EXPECT_EQ(again[1], LookupDrafts::kMost);
 }
 
 }  // namespace
