@@ -319,6 +319,7 @@ class ChatService {
   Result<MemoryChange> change_now(OpenChat& chat, const MemoryRequest& request, Running& running);
   Result<IdleReport> idle_now(OpenChat& chat, const std::stop_token& stop, Running& running);
   void thin_unused(const std::stop_token& stop);
+  bool owes_thinning() const;
   Result<IdleReport> idle_piece(OpenChat& chat, const std::stop_token& stop,
                                 const ProgressFn& progress, Running& running);
   void save_now(OpenChat& chat, Running& running);
@@ -332,8 +333,8 @@ class ChatService {
   ReadSpeed read_speed_;
   std::map<ChatHandle, OpenChat> chats_;
   std::uint64_t last_handle_ = 0;
-  bool is_model_told_ = false;  // the front ends believe that a model is open
-  bool owes_thinning_ = true;
+  bool is_model_told_ = false;              // the front ends believe that a model is open
+  std::optional<std::int64_t> thinned_ms_;  // when unused chats were last
   bool is_store_told_ = false;
 };
 

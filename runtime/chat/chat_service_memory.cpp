@@ -1,8 +1,12 @@
 // What a chat holds: told, saved, packed when there is time, changed.
+#include <cstdlib>
+
 #include "runtime/chat/service_call.h"
 
 namespace satchel::runtime {
 namespace {
+
+constexpr std::int64_t kDayMs = 86'400'000;
 
 std::size_t n_unread(const Session& session) {
   std::size_t n = session.tokens().size() - session.n_read();
@@ -171,17 +175,26 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
 bool ChatService::has_idle_work(ChatHandle handle) const {
   const auto found = chats_.find(handle);
   if (found == chats_.end() || found->second.session() == nullptr) return false;
-  return owes_thinning_ || found->second.session()->has_idle_work();
+  return owes_thinning() || found->second.session()->has_idle_work();
 }
 
-// Once for each opening of the store. What stays as large as it is costs disk only.
+// Once for each opening of the store, then once a day: chats age while a program stays open. A clock
+// that was set back by a day counts as well.
+bool ChatService::owes_thinning() const {
+  if (store_ == nullptr) return false;
+  return !thinned_ms_ || std::abs(clock_.wall_ms() - *thinned_ms_) >= kDayMs;
+}
+
+// What stays as large as it is costs disk only: an error is not told, and a day later it is tried
+// again.
 void ChatService::thin_unused(const std::stop_token& stop) {
-  if (store_ == nullptr || !owes_thinning_) return;
+  if (!owes_thinning()) return;
   std::vector<ChatId> open;
   for (const auto& [handle, chat] : chats_)
     if (chat.is_saved()) open.push_back(chat.id());
   const auto thinned = store_->thin_unused(open, stop);
-  owes_thinning_ = !thinned.ok() && thinned.error().kind == ErrorKind::cancelled;
+  const bool is_stopped = !thinned.ok() && thinned.error().kind == ErrorKind::cancelled;
+  if (!is_stopped) thinned_ms_ = clock_.wall_ms();
 }
 
 Result<IdleReport> ChatService::idle_piece(OpenChat& chat, const std::stop_token& stop,

@@ -55,6 +55,27 @@ class ReadOnlyStore final : public ChatStore {
   std::string notice_;
 };
 
+// Counts how often it is asked to thin, and is stopped in the first `n_stops` of them.
+class ThinningStore final : public test::MemoryChatStore {
+ public:
+  ThinningStore(std::shared_ptr<test::MemoryChats> chats, std::size_t& n_asked, std::size_t n_stops)
+      : MemoryChatStore(std::move(chats)), n_asked_(n_asked), n_stops_(n_stops) {}
+  Result<std::size_t> thin_unused(std::span<const ChatId>, const std::stop_token&) override {
+    if (++n_asked_ <= n_stops_) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+    return std::size_t{0};
+  }
+
+ private:
+  std::size_t& n_asked_;
+  std::size_t n_stops_;
+};
+
+struct SetClock final : Clock {
+  std::int64_t wall_ms() const override { return wall; }
+  double steady_ms() const override { return 0; }
+  std::int64_t wall = 1'790'000'000'000;
+};
+
 class ChatStoreTest : public testing::Test {
  protected:
   ChatHandle begin() {
@@ -119,6 +140,37 @@ TEST_F(ChatStoreTest, a_chat_read_again_says_that_it_is_not_saved_only_where_the
     EXPECT_GT(value_of(opened.resumed)->n_reread, 0u);
     EXPECT_EQ(failures, notice.empty() ? std::vector{ChatTask::save} : std::vector<ChatTask>());
   }
+}
+
+TEST_F(ChatStoreTest, unused_chats_are_thinned_once_a_day_while_the_program_stays_open) {
+  constexpr std::int64_t kHourMs = 3'600'000;
+  std::size_t n_asked = 0;
+  SetClock clock;
+  EngineOptions options;
+  options.backend = "cpu";
+  options.n_threads = 2;
+  ChatService service(std::make_unique<ThinningStore>(chats_, n_asked, 1), std::move(options),
+                      &clock);
+  value_of(service.open_model(test::kBundledModel));
+  const ChatHandle chat =
+      value_of(service.begin({.memory = {value_of(resolve_recipe("full")), 0}}));
+  value_of(service.idle(chat));
+  EXPECT_EQ(n_asked, 1u);
+  value_of(service.idle(chat));
+  EXPECT_EQ(n_asked, 2u) << "a stop put it off";
+  for (int hour = 1; hour < 24; ++hour) {
+    clock.wall += kHourMs;
+    EXPECT_FALSE(service.has_idle_work(chat));
+    value_of(service.idle(chat));
+    EXPECT_EQ(n_asked, 2u) << "after " << hour << " hours";
+  }
+  clock.wall += kHourMs;
+  EXPECT_TRUE(service.has_idle_work(chat));
+  value_of(service.idle(chat));
+  EXPECT_EQ(n_asked, 3u);
+  clock.wall -= 48 * kHourMs;  // set right
+  value_of(service.idle(chat));
+  EXPECT_EQ(n_asked, 4u);
 }
 
 }  // namespace
