@@ -7,6 +7,7 @@
 #include "app/cli/meter_text.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "kvcache/state/per_1000_tokens.h"
 #include "runtime/fidelity/meter.h"
 
 namespace satchel::app {
@@ -58,10 +59,9 @@ std::map<std::int64_t, OnDisk> on_disk(storage::Store& store) {
 }
 
 std::string cache_text(const OnDisk& saved) {
-  const double mb_per_1000 =
-      static_cast<double>(saved.n_bytes) / 1e3 / static_cast<double>(saved.n_tokens);
-  return "  (cache " + format_bytes(saved.n_bytes) + ", " + format_fixed(mb_per_1000, 1) +
-         " MB per 1,000 tokens)";
+  const std::uint64_t per_1000 = kvcache::bytes_per_1000_tokens(saved.n_bytes, saved.n_tokens);
+  return "  (cache " + format_bytes(saved.n_bytes) + ", " + format_bytes(per_1000) +
+         " per 1,000 tokens)";
 }
 
 Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& console) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -183,6 +184,18 @@ TEST(Cli, answers_and_documents_have_the_ids_of_the_library) {
   EXPECT_EQ(rows[0]["text"], "Buy milk on Monday.");
   EXPECT_EQ(said["message_id"], rows[2]["id"]);
   EXPECT_EQ(said["answer_id"], rows[3]["id"]);
+}
+
+TEST(Cli, the_list_of_chats_has_what_their_caches_take) {
+  const Folder home;
+  run(home, {"chat", "--chat", "notes", "-p", "Hi", "-n", "2"});
+  const auto row = run(home, {"chats", "--json"}).json()["chats"][0];
+  EXPECT_GT(row["cache_bytes"], 0);
+  EXPECT_GT(row["cache_tokens"], 0);
+  const std::string list = run(home, {"chats"}).out;
+  EXPECT_TRUE(std::regex_search(
+      list, std::regex(R"(notes  \(cache [\d.]+ [kM]B, [\d.]+ [kM]B per 1,000 tokens\))")))
+      << list;
 }
 
 TEST(Cli, a_removed_chat_is_listed_and_restored_by_its_name_or_its_id) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kvcache/state/per_1000_tokens.h"
 #include "runtime/chat/episodes_text.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/fidelity_text.h"
@@ -50,8 +51,9 @@ QString MemoryPanelState::packingText() const {
 QString MemoryPanelState::bytesText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
   if (stats.fp16_bytes == 0) return tr("Nothing read yet");
-  return tr("Cache: %1 for %2 tokens (%3 in fp16)")
+  return tr("Cache: %1 for %2 tokens, %3 per 1,000 (%4 in fp16)")
       .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
+           formatBytes(kvcache::bytes_per_1000_tokens(stats.bytes, stats.n_tokens)),
            formatBytes(stats.fp16_bytes));
 }
 

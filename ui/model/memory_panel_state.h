@@ -74,7 +74,7 @@ class MemoryPanelState : public QObject {
   // 40 %"; empty: nothing to do.
   QString packingText() const;
   double packingShare() const;   // 0 … 1
-  QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
+  QString bytesText() const;     // "Cache: 4.1 MB for 3,904 tokens, 1.05 MB per 1,000 …"
   QString bodyText() const;      // the body alone
   QString arenaText() const;     // "12 MB of 310 MB"
   QString fidelityText() const;  // "98.4 % same next token · KL 0.012 nats"
