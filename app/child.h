@@ -1,8 +1,11 @@
 // Programs that run as processes of their own: this one once more, or another.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -10,17 +13,31 @@
 
 namespace satchel::app {
 
+// What ends a child before its own end.
+//   group  a child with time_max or stop leads a process group of its own, which is killed as a
+//          whole: no process of it outlives the call. Any other child is in our group, where Ctrl-C
+//          reaches it
+struct ChildLimits {
+  std::size_t bytes_max = SIZE_MAX;                        // of its output; else DOC_LIMIT
+  std::optional<std::chrono::milliseconds> time_max = {};  // from its start; else DOC_TIME
+  std::stop_token stop = {};                               // STOPPED
+
+  bool has_group() const { return time_max.has_value() || stop.stop_possible(); }
+};
+
 struct ChildOutput {
-  std::string text;   // its standard output, whole; its standard error is ours
+  std::string text;   // its standard output, whole
   int exit_code = 0;  // 128 + signal where a signal ended it
 };
-// What it says beyond bytes_max ends it: DOC_LIMIT.
-Result<ChildOutput> run_self(const std::vector<std::string>& arguments,
-                             std::size_t bytes_max = SIZE_MAX);
 
-// A program of the PATH, or of a file. Its error output goes nowhere; what it says beyond bytes_max
-// ends it. DOC_LIMIT: it said more; not_found, PROCESS: there is no such program.
+// Its error output is ours.
+Result<ChildOutput> run_self(const std::vector<std::string>& arguments,
+                             const ChildLimits& limits = {});
+
+// A program of the PATH, or of a file. Its error output goes nowhere. not_found, PROCESS: there is
+// no such program.
 Result<ChildOutput> run_program(const std::string& program,
-                                const std::vector<std::string>& arguments, std::size_t bytes_max);
+                                const std::vector<std::string>& arguments,
+                                const ChildLimits& limits = {});
 
 }  // namespace satchel::app

@@ -179,7 +179,7 @@ Result<void> ChatLoop::read_documents() {
 
 Result<std::string> ChatLoop::text_of_document(const std::string& path) {
   SATCHEL_TRY(check_text_file(path, kDocumentFileBytesMax));
-  return is_rich_document(path) ? document_text(path) : read_text_file(path);
+  return is_rich_document(path) ? document_text(path, begin_interruptible()) : read_text_file(path);
 }
 
 // Of a chat that was saved: its options may be given again each time.

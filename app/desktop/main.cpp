@@ -125,7 +125,7 @@ ui::DocumentReader documentReader() {
   for (const std::string_view ending : app::rich_endings())
     reader.endings.append(QString::fromUtf8(ending.data(), qsizetype(ending.size())));
   reader.read = [](const QString& path) -> Result<QString> {
-    SATCHEL_TRY_ASSIGN(const std::string text, app::document_text(path.toStdString()));
+    SATCHEL_TRY_ASSIGN(const std::string text, app::document_text(path.toStdString(), {}));
     return textOf(text);
   };
   return reader;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -24,6 +25,7 @@ constexpr const char* kChild = "document-text";
 constexpr std::string_view kOk = "ok\n", kFailed = "failed\n";
 constexpr std::size_t kSaidBytesMax = kDocumentTextBytesMax + 4096;
 constexpr rlim_t kMemoryMax = rlim_t{1} << 30, kSecondsMax = 60;
+constexpr std::chrono::minutes kTimeMax{2};  // a disk, or a network's, that does not answer
 
 // The last three are HTML, which nothing else says of a file.
 constexpr auto kEndings =
@@ -139,10 +141,22 @@ Error not_whole(std::string_view what) {
 }
 
 Error without_a_word(int exit_code) {
-  const std::string why = exit_code == 128 + SIGXCPU  ? "it took more than a minute"
-                          : exit_code == 128 + SIGINT ? "it was stopped"
-                                                      : "it may be damaged, or far too large";
+  const std::string why = exit_code == 128 + SIGXCPU ? "it took more than a minute"
+                                                     : "it may be damaged, or far too large";
   return {ErrorKind::corrupt, "DOC_READ", "Its text could not be read: " + why + "."};
+}
+
+Error not_read(const std::string& file, Error why) {
+  const std::string name = "\"" + file + "\"";
+  if (why.code == "DOC_TIME")
+    why.message = "Reading " + name +
+                  " took more than 2 minutes, so it was stopped. Use a smaller part of it, or save "
+                  "its text as a .txt file.";
+  else if (why.code == "STOPPED")
+    why.message = "Reading " + name + " was stopped.";
+  else
+    why.message = name + ": " + why.message;
+  return why;
 }
 
 Error too_much_text() {
@@ -159,12 +173,15 @@ bool is_rich_document(const fs::path& file) {
   return is_html(file) || is_pdf(bytes) || is_zip(bytes);
 }
 
-Result<std::string> document_text(const fs::path& file) {
+Result<std::string> document_text(const fs::path& file, std::stop_token stop) {
   std::error_code unknown;
   const fs::path whole = fs::absolute(file, unknown);
-  SATCHEL_TRY_ASSIGN(ChildOutput said,
-                     run_self({kChild, (unknown ? file : whole).string()}, kSaidBytesMax));
-  const std::string name = "\"" + file.filename().string() + "\": ";
+  Result<ChildOutput> ran =
+      run_self({kChild, (unknown ? file : whole).string()},
+               {.bytes_max = kSaidBytesMax, .time_max = kTimeMax, .stop = std::move(stop)});
+  const std::string name = file.filename().string();
+  if (!ran.ok()) return not_read(name, ran.error());
+  ChildOutput& said = *ran;
   if (said.exit_code == 0 && said.text.starts_with(kOk) && runtime::is_utf8(said.text)) {
     said.text.erase(0, kOk.size());
     return std::move(said.text);
@@ -177,18 +194,16 @@ Result<std::string> document_text(const fs::path& file) {
     why.kind = kind_of(said.text[end + 1]);
     why.message = said.text.substr(end + 2);
   }
-  why.message = name + why.message;
-  return why;
+  return not_read(name, std::move(why));
 }
 
 int document_child(int argc, char** argv) {
   if (argc != 3 || std::string_view(argv[1]) != kChild) return -1;
   limit_this_process();
   const Result<std::string> text = checked_text(argv[2]);
-  const std::string said =
-      text.ok() ? std::string(kOk) + *text
-                : std::string(kFailed) + text.error().code + "\n" + digit_of(text.error().kind) +
-                      text.error().message;
+  const std::string said = text.ok() ? std::string(kOk) + *text
+                                     : std::string(kFailed) + text.error().code + "\n" +
+                                           digit_of(text.error().kind) + text.error().message;
   let_write_files(true);  // where standard output is one
   return std::fwrite(said.data(), 1, said.size(), stdout) == said.size() && std::fflush(stdout) == 0
              ? 0

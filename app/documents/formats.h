@@ -23,5 +23,7 @@ Error not_whole(std::string_view what);
 Error too_much_text();
 // Of a program that ended by a signal (128 + its number), or said nothing that is known.
 Error without_a_word(int exit_code);
+// Why the file's text is not there; where the child was ended, what to do.
+Error not_read(const std::string& file, Error why);
 
 }  // namespace satchel::app

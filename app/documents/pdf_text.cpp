@@ -1,5 +1,5 @@
-// PDF: what pdftotext (Poppler) makes of it. It is a program of its own, in the child's limits, and
-// part of no library here.
+// PDF: what pdftotext (Poppler) makes of it. It is a program of its own, in the child's limits and
+// process group, and part of no library here.
 #include "app/child.h"
 #include "app/documents/formats.h"
 
@@ -31,7 +31,7 @@ std::string with_page_marks(std::string_view text) {
 Result<std::string> pdf_text(const std::filesystem::path& file) {
   const Result<ChildOutput> ran =
       run_program("pdftotext", {"-q", "-enc", "UTF-8", "-eol", "unix", "--", file.string(), "-"},
-                  4 * kDocumentTextBytesMax);
+                  {.bytes_max = 4 * kDocumentTextBytesMax});
   if (!ran.ok() && ran.error().code == "PROCESS")
     return Error{ErrorKind::unsupported, "DOC_TYPE",
                  "Reading a PDF needs pdftotext, which is not installed (Debian: poppler-utils)."};

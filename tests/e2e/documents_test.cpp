@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "process.h"
+#include "support/life_line.h"
 #include "support/source_dir.h"
 
 namespace satchel::test {
@@ -38,6 +41,25 @@ TEST(Documents, of_pdf_say_where_each_page_begins_or_which_program_is_missing) {
   if (done.out.starts_with("failed\nDOC_TYPE\n")) GTEST_SKIP() << "pdftotext is not here";
   EXPECT_EQ(done.out,
             "ok\n[Page 1]\nMatteo Thorsen keeps a rabbit.\n\n[Page 3]\nAna keeps a parrot.\n");
+}
+
+// A pdftotext that never ends is a child of the child.
+TEST(Documents, that_are_stopped_while_they_are_read_end_all_that_reads_them) {
+  const Folder home;
+  const LifeLine line(home / "line");
+  const std::filesystem::path program = home.write(
+      "pdftotext", "#!/bin/sh\nexec 3>" + line.path() + "\necho begun >&3\nsleep 100000\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", (home.string() + ":" + path).c_str(), 1);
+  Running reading(home, {"chat", "--document", kFolder + "pets.pdf", "-p", "Who?", "--json"});
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_EQ(line.line(), "begun\n");
+  reading.signal(SIGINT);
+  const std::string said = reading.read_until("Reading \\\"pets.pdf\\\" was stopped.");
+  EXPECT_NE(said.find("STOPPED"), said.npos) << said;
+  EXPECT_EQ(reading.wait(), 130);
+  EXPECT_TRUE(line.has_ended());
 }
 
 TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {

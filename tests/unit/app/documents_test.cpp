@@ -67,6 +67,16 @@ TEST(Documents, that_are_no_archive_or_lack_a_part_are_said_to_be_damaged) {
   EXPECT_EQ(epub_text(file).error().code, "DOC_FORMAT");
 }
 
+TEST(Documents, whose_child_was_ended_say_why_and_what_to_do) {
+  const Error late = not_read("big.pdf", {ErrorKind::unsupported, "DOC_TIME", ""});
+  EXPECT_TRUE(late.message.starts_with("Reading \"big.pdf\" took more than 2 minutes"));
+  EXPECT_NE(late.message.find("smaller part"), late.message.npos);
+  EXPECT_EQ(not_read("big.pdf", {ErrorKind::cancelled, "STOPPED", ""}).message,
+            "Reading \"big.pdf\" was stopped.");
+  EXPECT_EQ(not_read("big.pdf", {ErrorKind::corrupt, "DOC_FORMAT", "It is damaged."}).message,
+            "\"big.pdf\": It is damaged.");
+}
+
 TEST(Documents, are_known_by_their_first_bytes) {
   for (const char* name : {"pets.docx", "pets.epub", "pets.pdf", "pets.html"})
     EXPECT_TRUE(is_rich_document(fixture(name))) << name;
