@@ -43,6 +43,7 @@ enum class ChatTask {
   attach_document,
   shelf,  // list, keep or remove its documents
   edit,   // messages are added, cut, pinned or forgotten; or a branch is made
+  correct,  // a message is, or what follows it is read exactly
   set_thinking,
   go_on,
   older_parts,

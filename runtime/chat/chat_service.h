@@ -301,7 +301,8 @@ class ChatService {
                     const std::function<Result<void>(Session&)>& change);
   // For what only a chat with messages has.
   template <class T, class Work>
-  Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);
+  Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work,
+                 ChatTask task = ChatTask::edit);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
   Result<std::vector<ShelvedDocument>> shelf_now(const Running& running);
   struct Shelved {

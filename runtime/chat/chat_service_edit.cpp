@@ -8,8 +8,9 @@
 namespace satchel::runtime {
 
 template <class T, class Work>
-Result<T> ChatService::edit(ChatHandle handle, const ChatCall& call, const Work& work) {
-  return run<T>(ChatTask::edit, handle, call, [&](Running& running) -> Result<T> {
+Result<T> ChatService::edit(ChatHandle handle, const ChatCall& call, const Work& work,
+                            ChatTask task) {
+  return run<T>(task, handle, call, [&](Running& running) -> Result<T> {
     SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
     if (chat->session() == nullptr) return no_messages();
     Result<T> done = work(*chat, running);
@@ -84,26 +85,26 @@ Result<void> ChatService::switch_to(ChatHandle handle, MessageId version, const 
 
 Result<CorrectReport> ChatService::correct(ChatHandle handle, MessageId message,
                                            std::string_view text, const ChatCall& call) {
-  return edit<CorrectReport>(
-      handle, call, [&](OpenChat& chat, Running& running) -> Result<CorrectReport> {
-        if (!chat.is_saved()) return has_one_version();
-        CorrectReport report;
-        SATCHEL_TRY(go_now(chat, running, [&](Session& session) -> Result<void> {
-          SATCHEL_TRY_ASSIGN(report,
-                             session.correct(message, text, call.stop, progress_of(running)));
-          return {};
-        }));
-        running.tell(report);
-        return report;
-      });
+  const auto work = [&](OpenChat& chat, Running& running) -> Result<CorrectReport> {
+    if (!chat.is_saved()) return has_one_version();
+    CorrectReport report;
+    SATCHEL_TRY(go_now(chat, running, [&](Session& session) -> Result<void> {
+      SATCHEL_TRY_ASSIGN(report, session.correct(message, text, call.stop, progress_of(running)));
+      return {};
+    }));
+    running.tell(report);
+    return report;
+  };
+  return edit<CorrectReport>(handle, call, work, ChatTask::correct);
 }
 
 Result<ExactReport> ChatService::read_exactly(ChatHandle handle, const ChatCall& call) {
-  return edit<ExactReport>(handle, call, [&](OpenChat& chat, Running& running) {
+  const auto work = [&](OpenChat& chat, Running& running) {
     Result<ExactReport> report = chat.session()->read_exactly(call.stop, progress_of(running));
     if (report.ok()) running.tell(*report);
     return report;
-  });
+  };
+  return edit<ExactReport>(handle, call, work, ChatTask::correct);
 }
 
 Result<ChatService::CutEnd> ChatService::cut_before(OpenChat& chat, MessageId message,

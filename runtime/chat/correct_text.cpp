@@ -31,7 +31,7 @@ std::string describe(const ExactReport& report) {
   std::string text =
       "Read " + count_text(report.read.n_tokens) + " tokens in " + seconds(report.read.ms) + ".";
   if (report.placed.n_tokens == 0) return text;
-  char figures[96];
+  char figures[160];
   std::snprintf(figures, sizeof figures,
                 " Until now the likeliest next word was the same for %.0f %% of %zu tokens (KL %.3f).",
                 report.placed.agreement * 100, report.placed.n_tokens, report.placed.kl);

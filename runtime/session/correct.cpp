@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kHeadTokens = 32;   // read again behind the new words, as EPIC does
 constexpr std::size_t kPlacedLeast = 64;  // chosen: fewer are as soon read
 
-bool is_full(const Error& problem) {
+bool is_short_of_memory(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
 }
 
@@ -45,7 +45,7 @@ std::unique_ptr<kvcache::Cache> kept_text(Session::State& s, const IndexRange& t
 Result<void> read_until(Session::State& s, std::size_t end, std::unique_ptr<kvcache::Cache>& kept,
                         const std::stop_token& stop, const ProgressFn& progress) {
   Result<ReadReport> read = s.prefill.prefill_until(end, stop, progress);
-  if (!read.ok() && is_full(read.error()) && kept != nullptr) {
+  if (!read.ok() && is_short_of_memory(read.error()) && kept != nullptr) {
     kept = nullptr;
     read = s.prefill.prefill_until(end, stop, progress);
   }
@@ -65,7 +65,7 @@ Result<Fidelity> compared(Session::State& s, kvcache::Cache& other, const std::s
     return planner.cost_since(exact, other, stop);
   };
   const Result<Fidelity> fidelity = measured();
-  if (!fidelity.ok() && is_full(fidelity.error())) return Fidelity();
+  if (!fidelity.ok() && is_short_of_memory(fidelity.error())) return Fidelity();
   return fidelity;
 }
 
@@ -103,7 +103,7 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
     return read_until(s, end, kept, stop, progress);
   };
   const Result<void> done = read();
-  const bool is_left = !done.ok() && (is_full(done.error()) || stop.stop_requested());
+  const bool is_left = !done.ok() && (is_short_of_memory(done.error()) || stop.stop_requested());
   if (!done.ok() && !is_left) return done.error();
   const std::size_t n_now = s.cache.n_tokens();
   report.n_unread = tokens().size() - n_now;

@@ -98,7 +98,7 @@ void showSearch(Scene& scene) {
        found("What the harbour office wrote about the new moorings", "no key is needed")}});
 }
 
-// Of a chat with two versions of a question and three of its answer; the question is edited.
+// Of a chat with two versions of a question and three of its answer; the first one is edited.
 void showVersions(Scene& scene) {
   openSample(scene, u"balanced"_s);
   scene.state.dismissResume();
@@ -119,7 +119,7 @@ void showVersions(Scene& scene) {
        "office, and nobody wrote that it came back.");
   scene.engine.tell(satchel::runtime::VersionsChanged{{{{5}, {{3}, {5}}}, {{9}, {{6}, {8}, {9}}}}});
   Scene::settle();
-  scene.window->composer()->beginEdit(5, u"And who has the other one?"_s);
+  scene.window->composer()->beginEdit(1, u"Where are the spare keys?"_s);
 }
 
 void showConversation(Scene& scene) {

@@ -190,6 +190,24 @@ void ScriptedEngine::sendInstead(qint64 id, const QString& text) {
   then([this] { tell(script.versions); });
 }
 
+void ScriptedEngine::correct(qint64 id, const QString& text) {
+  m_replaceAsked = QStringLiteral("correct %1: %2").arg(id).arg(text);
+  if (!begins(ChatTask::correct)) return;
+  playProgress();
+  then([this] { tell(script.switched); });
+  then([this] { tell(script.versions); });
+  then([this] { tell(script.corrected); });
+  then([this] { tellCache(); });
+}
+
+void ScriptedEngine::readExactly() {
+  m_replaceAsked = QStringLiteral("exactly");
+  if (!begins(ChatTask::correct)) return;
+  playProgress();
+  then([this] { tell(script.exact); });
+  then([this] { tellCache(); });
+}
+
 void ScriptedEngine::answerAgain(qint64 id) {
   m_replaceAsked = QStringLiteral("again %1").arg(id);
   if (!begins(ChatTask::send)) return;

@@ -34,6 +34,8 @@ class ScriptedEngine final : public EngineClient {
     qint64 nextId = 0;                   // of what they add, rising
     runtime::MessagesReplaced switched;  // told by switchTo()
     runtime::VersionsChanged versions;   // at the end of all three
+    runtime::CorrectReport corrected;    // told after `switched` and `versions`
+    runtime::ExactReport exact;
     bool endsContext = false;           // the end of what comes next is the context's, until goOn()
     QList<runtime::Progress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
@@ -66,6 +68,8 @@ class ScriptedEngine final : public EngineClient {
   void search(const QString& words) override { m_searched.append(words); }
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
+  void correct(qint64 message, const QString& text) override;
+  void readExactly() override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
   void setMark(qint64 message, MessageMark mark) override;
@@ -106,7 +110,8 @@ class ScriptedEngine final : public EngineClient {
   bool thinks() const { return m_thinks; }
   const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
   const QStringList& searched() const { return m_searched; }
-  // What was asked for last: "instead 3: text", "again 4", "switch 5".
+  // What was asked for last: "instead 3: text", "correct 3: text", "exactly",
+  // "again 4", "switch 5".
   const QString& replaceAsked() const { return m_replaceAsked; }
   // "keep ID", "remove ID"
   const QString& shelfAsked() const { return m_shelfAsked; }

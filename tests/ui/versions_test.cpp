@@ -1,6 +1,7 @@
 // Editing, answering again and going back: by keys, by the menu's signals and by the mouse.
 #include <gtest/gtest.h>
 
+#include <QPushButton>
 #include <QTest>
 
 #include "scenes.h"
@@ -128,6 +129,84 @@ TEST_F(VersionsTest, an_edit_that_is_refused_gives_the_text_back) {
   EXPECT_TRUE(scene.window->composer()->isEditing()) << "sent again it is the edit still";
   EXPECT_EQ(texts().size(), 4);
   EXPECT_EQ(scene.state.phase(), Phase::Ready);
+}
+
+// A first question, its answer, and what stays behind them.
+class CorrectedTest : public VersionsTest {
+ protected:
+  CorrectedTest() {
+    scene.engine.tell(runtime::MessagesReplaced{{0}, {}});
+    for (const auto& [id, text] : {std::pair(1, "The key is in the tin."), std::pair(2, "Noted."),
+                                   std::pair(3, "Where is it?"), std::pair(4, "In the tin.")})
+      scene.engine.tell(stored(id, text));
+    Scene::settle();
+  }
+  static runtime::StoredMessage stored(int id, const char* text) {
+    runtime::StoredMessage message;
+    message.id = {id};
+    message.role = id % 2 == 1 ? runtime::Role::user : runtime::Role::assistant;
+    message.text = text;
+    return message;
+  }
+  void edit_first(const QString& text) {
+    scene.window->composer()->beginEdit(1, text);
+    Scene::settle();
+  }
+  QPushButton* action(Banner* chip) {
+    for (QPushButton* button : chip->findChildren<QPushButton*>())
+      if (button->isVisible() && !button->text().isEmpty()) return button;
+    return nullptr;
+  }
+};
+
+TEST_F(CorrectedTest, an_earlier_message_is_corrected_and_what_follows_stays) {
+  QTest::keyClicks(edit(), u"draft"_s);
+  edit_first(u"The key is in the jug."_s);
+  ASSERT_TRUE(scene.window->editingChip()->hasAction());
+  scene.engine.script.switched = {{0},
+                                  {stored(11, "The key is in the jug."), stored(12, "Noted."),
+                                   stored(13, "Where is it?"), stored(14, "In the tin.")}};
+  scene.engine.script.corrected = {.message = {11}, .n_read = 40, .n_placed = 5210};
+  scene.engine.script.cache.n_placed = 5210;
+  QTest::mouseClick(action(scene.window->editingChip()), Qt::LeftButton);
+  EXPECT_EQ(scene.engine.replaceAsked(), u"correct 1: The key is in the jug."_s);
+  EXPECT_EQ(scene.state.phase(), Phase::Reading);
+  EXPECT_EQ(edit()->toPlainText(), u"draft"_s);
+  play();
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+  EXPECT_EQ(texts(), (QStringList{u"The key is in the jug."_s, u"Noted."_s, u"Where is it?"_s,
+                                  u"In the tin."_s}));
+  Banner* placed = scene.window->placedChip();
+  ASSERT_TRUE(placed->isVisible());
+  EXPECT_TRUE(placed->text().startsWith(u"5,210 tokens"_s)) << placed->text().toStdString();
+
+  scene.engine.script.cache.n_placed = 0;
+  scene.engine.script.exact.read.n_tokens = 5338;
+  QTest::mouseClick(action(placed), Qt::LeftButton);
+  EXPECT_EQ(scene.engine.replaceAsked(), u"exactly"_s);
+  play();
+  EXPECT_FALSE(placed->isVisible());
+  EXPECT_TRUE(scene.window->banner()->text().startsWith(u"Read 5,338 tokens"_s));
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+}
+
+TEST_F(CorrectedTest, nothing_follows_the_last_answer) {
+  scene.window->composer()->beginEdit(3, u"Where was it?"_s);
+  Scene::settle();
+  EXPECT_TRUE(scene.window->editingChip()->isVisible());
+  EXPECT_FALSE(scene.window->editingChip()->hasAction());
+}
+
+TEST_F(CorrectedTest, a_correction_that_is_refused_gives_the_text_back) {
+  scene.engine.script.errors.append(
+      {ChatTask::correct, {ErrorKind::invalid, "SOME_CODE", "What happened."}});
+  edit_first(u"The key is in the jug."_s);
+  QTest::mouseClick(action(scene.window->editingChip()), Qt::LeftButton);
+  play();
+  EXPECT_EQ(edit()->toPlainText(), u"The key is in the jug."_s);
+  EXPECT_EQ(scene.window->composer()->editedMessage(), 1);
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+  EXPECT_EQ(texts().size(), 4);
 }
 
 TEST_F(VersionsTest, an_answer_is_given_again_by_key_and_by_click) {

@@ -124,6 +124,8 @@ class AppState : public QObject {
   }
   // False: not now.
   bool sendInstead(qint64 message, const QString& text);
+  bool correct(qint64 message, const QString& text);
+  void readExactly();
   void answerAgain(int row);
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
   // Of a message that the model has read; a document in parts has no mark.
@@ -183,6 +185,8 @@ class AppState : public QObject {
   void beginAsking(const QString& text);
   void onPartsListed(const runtime::OlderParts& parts);
   void onReplaced(const runtime::MessagesReplaced& replaced);
+  void onCorrected(const runtime::CorrectReport& report);
+  void onReadExactly(const runtime::ExactReport& report);
   void onFound(const runtime::PassagesFound& found);
   void showWanted();
   void onMemory(const runtime::ChatMemory& memory);

@@ -40,7 +40,7 @@ bool isWaitedFor(ChatTask task) {
   return task == ChatTask::open_model || task == ChatTask::begin_chat ||
          task == ChatTask::open_chat || task == ChatTask::send ||
          task == ChatTask::attach_document || task == ChatTask::change_memory ||
-         task == ChatTask::go_on || task == ChatTask::use_cpu;
+         task == ChatTask::go_on || task == ChatTask::use_cpu || task == ChatTask::correct;
 }
 
 }  // namespace
@@ -92,6 +92,8 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
       runtime::Overloaded{
           [this](const runtime::StoredMessage& added) { onAdded(added); },
           [this](const runtime::MessagesReplaced& replaced) { onReplaced(replaced); },
+          [this](const runtime::CorrectReport& report) { onCorrected(report); },
+          [this](const runtime::ExactReport& report) { onReadExactly(report); },
           [this](const runtime::VersionsChanged& changed) {
             m_conversation.setVersions(changed.messages);
           },
@@ -273,7 +275,8 @@ void AppState::onFailed(const runtime::Failed& failed) {
   QString notAttached;  // the title of what was sent, but is not in the library
   if (isWaitedFor(failed.task)) {
     m_conversation.finishAnswer(runtime::MessageState::interrupted, {});
-    if (failed.task == ChatTask::send && !m_sentText.isEmpty()) refuseText();
+    const bool isAsked = failed.task == ChatTask::send || failed.task == ChatTask::correct;
+    if (isAsked && !m_sentText.isEmpty()) refuseText();
     m_waiting.clear();
     notAttached = std::exchange(m_sentDocument, {}).first;
   }
@@ -314,6 +317,7 @@ void AppState::endFailed(ChatTask task) {
       endDocument();
       break;
     case ChatTask::send:
+    case ChatTask::correct:
     case ChatTask::change_memory:
     case ChatTask::go_on:
       finishWork();

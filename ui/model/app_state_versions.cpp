@@ -2,6 +2,7 @@
 // pinned or forgotten.
 #include <utility>
 
+#include "runtime/chat/correct_text.h"
 #include "ui/model/app_state.h"
 #include "ui/model/engine_values.h"
 
@@ -13,6 +14,34 @@ bool AppState::sendInstead(qint64 message, const QString& text) {
   m_replacedMessage = message;
   m_engine->sendInstead(message, text);
   return true;
+}
+
+bool AppState::correct(qint64 message, const QString& text) {
+  if (m_phase != Phase::Ready || text.trimmed().isEmpty()) return false;
+  beginAsking(text);
+  m_replacedMessage = message;
+  m_engine->correct(message, text);
+  return true;
+}
+
+void AppState::readExactly() {
+  if (m_phase != Phase::Ready) return;
+  beginAsking({});
+  m_engine->readExactly();
+}
+
+void AppState::onCorrected(const runtime::CorrectReport& report) {
+  m_sentText.clear();
+  finishWork();
+  // What was placed is said as long as it is.
+  if (report.n_placed == 0) Q_EMIT noticeShown(withReclaimed(textOf(runtime::describe(report))));
+  attachNext();
+}
+
+void AppState::onReadExactly(const runtime::ExactReport& report) {
+  finishWork();
+  Q_EMIT noticeShown(withReclaimed(textOf(runtime::describe(report))));
+  attachNext();
 }
 
 void AppState::answerAgain(int row) {

@@ -49,6 +49,10 @@ class EngineClient : public QObject {
   virtual void sendInstead(qint64 message, const QString& text) = 0;
   // Another answer in place of this one.
   virtual void answerAgain(qint64 answer) = 0;
+  // The user's message says this instead, and what follows it stays (ChatService::correct).
+  virtual void correct(qint64 message, const QString& text) = 0;
+  // What was kept so is read again.
+  virtual void readExactly() = 0;
   // Goes on with this message in the place of another (runtime::MessageVersions).
   virtual void switchTo(qint64 version) = 0;
   // Pins a message, takes the pin off (None), or has the model forget it, for good.

@@ -199,6 +199,17 @@ void InProcessEngine::sendInstead(qint64 message, const QString& text) {
   });
 }
 
+void InProcessEngine::correct(qint64 message, const QString& text) {
+  request(ChatTask::correct, [this, message, text](const Call& call) {
+    (void)m_service->correct(m_open, {message}, text.toStdString(), call);
+  });
+}
+
+void InProcessEngine::readExactly() {
+  request(ChatTask::correct,
+          [this](const Call& call) { (void)m_service->read_exactly(m_open, call); });
+}
+
 void InProcessEngine::answerAgain(qint64 answer) {
   request(ChatTask::send, [this, answer](const Call& call) {
     applyThinking();

@@ -38,6 +38,8 @@ class InProcessEngine final : public EngineClient {
   void search(const QString& words) override;
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
+  void correct(qint64 message, const QString& text) override;
+  void readExactly() override;
   void answerAgain(qint64 answer) override;
   void switchTo(qint64 version) override;
   void setMark(qint64 message, MessageMark mark) override;

@@ -95,6 +95,7 @@ QWidget* MainWindow::makeCentre() {
   m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);
   m_named = new Banner(centre);
   m_editing = new Banner(centre);
+  m_placed = new Banner(centre);
   m_composer = new Composer(centre);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, kGapLarge);
@@ -107,6 +108,7 @@ QWidget* MainWindow::makeCentre() {
   column->addLayout(centred(m_progress));
   column->addLayout(centred(m_question));
   column->addLayout(centred(m_named));
+  column->addLayout(centred(m_placed));
   column->addLayout(centred(m_editing));
   column->addLayout(centred(m_composer));
   connect(m_empty, &EmptyState::sampleAsked, this, &MainWindow::attachSample);

@@ -50,6 +50,7 @@ class MainWindow : public QMainWindow {
   Banner* deviceNote() { return m_deviceNote; }
   Banner* namedChip() { return m_named; }
   Banner* editingChip() { return m_editing; }
+  Banner* placedChip() { return m_placed; }
   QuestionCard* question() { return m_question; }
   ProgressStrip* progress() { return m_progress; }
   EmptyState* emptyState() { return m_empty; }
@@ -69,6 +70,8 @@ class MainWindow : public QMainWindow {
   void connectBeyond();
   void connectVersions();
   void replace(int row);
+  void refreshEditing();
+  void refreshPlaced();
   void addShortcuts();
   void showModels();
   void showDevice();
@@ -111,6 +114,8 @@ class MainWindow : public QMainWindow {
   QuestionCard* m_question = nullptr;
   Banner* m_named = nullptr;
   Banner* m_editing = nullptr;
+  Banner* m_placed = nullptr;
+  std::size_t m_placedShown = 0;  // tokens
   QAction* m_showParts = nullptr;
   QAction* m_askAllParts = nullptr;
   bool m_isShelfAsked = false;

@@ -1,6 +1,8 @@
 // What is said otherwise: editing, answering again, and the way through the versions; and marks.
 #include <QShortcut>
+#include <utility>
 
+#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
@@ -24,12 +26,13 @@ void MainWindow::connectVersions() {
     if (!m_state->sendInstead(message, text)) m_composer->beginEdit(message, text);
   });
   connect(m_state, &AppState::editRefused, m_composer, &Composer::beginEdit);
-  connect(m_composer, &Composer::editingChanged, this, [this] {
-    m_composer->isEditing()
-        ? m_editing->showNotice(tr("You are editing an earlier message. What came after it is "
-                                   "kept as another version."))
-        : m_editing->hide();
+  connect(m_composer, &Composer::editingChanged, this, &MainWindow::refreshEditing);
+  connect(m_editing, &Banner::actionChosen, this, [this] {  // what follows is kept
+    if (m_state->correct(m_composer->editedMessage(), m_composer->edit()->toPlainText()))
+      m_composer->endEdit();
   });
+  connect(m_state->memory(), &MemoryPanelState::changed, this, &MainWindow::refreshPlaced);
+  connect(m_placed, &Banner::actionChosen, m_state, &AppState::readExactly);
   connect(m_editing, &Banner::closed, m_composer, &Composer::endEdit);
   // A message that is gone cannot be edited.
   const auto endIfGone = [this] {
@@ -56,6 +59,29 @@ void MainWindow::connectVersions() {
           conversation->lastRow([](const Message& message) { return !message.versions.isEmpty(); });
       m_state->switchVersion(row, step);
     });
+}
+
+// Where an answer was followed by more, that can stay.
+void MainWindow::refreshEditing() {
+  if (!m_composer->isEditing()) return m_editing->hide();
+  const qint64 edited = m_composer->editedMessage();
+  const ConversationModel* conversation = m_state->conversation();
+  const int row =
+      conversation->lastRow([edited](const Message& message) { return message.id == edited; });
+  m_editing->showNotice(tr("You are editing an earlier message. Enter asks it anew: what came "
+                           "after it is kept as another version."));
+  if (row >= 0 && row + 2 < conversation->rowCount()) m_editing->setAction(tr("Keep what follows"));
+}
+
+// Closed by hand it stays closed, until it says something else.
+void MainWindow::refreshPlaced() {
+  const std::size_t n = m_state->memory()->placed();
+  if (n == std::exchange(m_placedShown, n)) return;
+  if (n == 0) return m_placed->hide();
+  m_placed->showNotice(tr("%1 tokens after the message you corrected are kept as they were read. "
+                          "They have not seen the new words.")
+                           .arg(formatCount(qint64(n))));
+  m_placed->setAction(tr("Read them again"));
 }
 
 void MainWindow::replace(int row) {
