@@ -2,32 +2,36 @@
 
 #include <cstring>
 
-#define XXH_INLINE_ALL  // header only: nothing to link
-#include <xxhash.h>
+#include "kvcache/base/hash_levels.h"
 
 namespace satchel::kvcache {
 namespace {
 
-Hash128 canonical(XXH128_hash_t hash) {
+HashBoth chosen() {
+#ifdef SATCHEL_HASH_AVX2
+  if (__builtin_cpu_supports("avx2")) return hash_avx2;
+#endif
+  return hash_plain;
+}
+
+}  // namespace
+
+XXH128_hash_t hash_plain(HashedBytes first, HashedBytes second) {
+  return xxh3_of(first, second);
+}
+
+Hash128 hash_bytes(std::span<const std::byte> first, std::span<const std::byte> second) {
+  static const HashBoth hash = chosen();
   XXH128_canonical_t bytes;
-  XXH128_canonicalFromHash(&bytes, hash);
+  XXH128_canonicalFromHash(&bytes,
+                           hash({first.data(), first.size()}, {second.data(), second.size()}));
   Hash128 out;
   std::memcpy(out.data(), bytes.digest, out.size());
   return out;
 }
 
-}  // namespace
-
 Hash128 hash_bytes(std::span<const std::byte> bytes) {
-  return canonical(XXH3_128bits(bytes.data(), bytes.size()));
-}
-
-Hash128 hash_bytes(std::span<const std::byte> first, std::span<const std::byte> second) {
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  XXH3_128bits_update(&state, first.data(), first.size());
-  XXH3_128bits_update(&state, second.data(), second.size());
-  return canonical(XXH3_128bits_digest(&state));
+  return hash_bytes(bytes, {});
 }
 
 std::string to_hex(const Hash128& hash) {
