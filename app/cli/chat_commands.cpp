@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
     "  /shelf           list the documents that other chats have read; \"/shelf NAME\" takes one\n"
+    "  /place NAME      the same at once, anywhere in a chat: as another chat read it\n"
     "  /keep            keep this chat's documents for other chats, until you remove them\n"
     "  /all QUESTION    ask each part of a chat or document longer than the model's context, then "
     "answer\n"
@@ -27,7 +28,7 @@ constexpr const char* kHelp =
     "  /edit TEXT       say TEXT in place of your last message; what it replaces is kept\n"
     "  /correct 3 TEXT  say TEXT in place of message 3 and keep what follows; \"/correct\" lists "
     "messages\n"
-    "  /exact           read what follows a corrected message again\n"
+    "  /exact           read again what was placed, or follows a corrected message\n"
     "  /version         list what has several versions; \"/version 3 1\" goes back to the first of "
     "message 3\n"
     "  /memory          show how much memory the chat uses and what compression cost it\n"
@@ -118,6 +119,11 @@ Result<void> ChatLoop::obey(const std::string& line) {
     return read_document(file, words);
   } else if (const auto wanted = rest_of(line, "/shelf")) {
     return shelf(std::string(*wanted));
+  } else if (const auto placed = rest_of(line, "/place")) {
+    if (placed->empty())
+      return Error{ErrorKind::invalid, "PARAM",
+                   "Name a document of the shelf: /place NAME. /shelf lists them."};
+    return read_shelved(std::string(*placed), runtime::ReadHow::at_once);
   } else if (line == "/keep") {
     return keep_documents();
   } else if (const auto numbers = rest_of(line, "/parts")) {

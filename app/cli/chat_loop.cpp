@@ -52,7 +52,11 @@ std::string describe(const runtime::ReadReport& read) {
   if (read.n_shelf > 0)
     text = with_thousands(read.n_shelf) + " tokens taken from the shelf" +
            (read.n_tokens == 0 ? ", nothing read" : ". ");
-  if (read.n_tokens > 0 || read.n_shelf == 0)
+  if (read.n_placed > 0)
+    text += with_thousands(read.n_placed) +
+            " tokens placed as another chat read them: they have not seen this chat (/exact reads "
+            "them). ";
+  if (read.n_tokens > 0 || read.n_shelf + read.n_placed == 0)
     text += "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
   if (read.fidelity.n_tokens > 0)
     text += "; after compression the next token is the same " +
@@ -247,7 +251,7 @@ Result<void> ChatLoop::read_document(const std::string& path, const std::string&
   return was_read(path, n_before, read);
 }
 
-Result<void> ChatLoop::read_shelved(const std::string& wanted) {
+Result<void> ChatLoop::read_shelved(const std::string& wanted, runtime::ReadHow how) {
   runtime::ChatService& service = conversation_->service();
   SATCHEL_TRY_ASSIGN(const auto shelf, service.shelf(conversation_->call()));
   SATCHEL_TRY_ASSIGN(const runtime::ShelvedDocument document, find_shelved(shelf, wanted));
@@ -260,7 +264,7 @@ Result<void> ChatLoop::read_shelved(const std::string& wanted) {
   const std::size_t n_before = documents_.size();
   return was_read(document.title, n_before,
                   service.attach_shelved(conversation_->chat(), document.hash,
-                                         conversation_->call(), !options_.packs));
+                                         conversation_->call(), !options_.packs, how));
 }
 
 Result<void> ChatLoop::was_read(const std::string& document, std::size_t n_before,

@@ -52,7 +52,8 @@ class ChatLoop {
   Input next_input();
   void pack_while_nobody_types();
   Result<void> read_document(const std::string& path, const std::string& text);
-  Result<void> read_shelved(const std::string& wanted);
+  Result<void> read_shelved(const std::string& wanted,
+                            runtime::ReadHow how = runtime::ReadHow::exactly);
   // What reading the document came to; n_before: of documents_.
   Result<void> was_read(const std::string& document, std::size_t n_before,
                         const Result<runtime::ReadReport>& read);

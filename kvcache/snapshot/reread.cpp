@@ -35,6 +35,7 @@ constexpr Said kReasons[] = {
     {RereadReason::episode_lost, "episode_lost", "An older part could not be loaded again."},
     {RereadReason::gathered, "gathered", "Older turns are compressed together as one text."},
     {RereadReason::edited, "edited", "A message before this text was corrected."},
+    {RereadReason::placed, "placed", "This text had been moved here without being read."},
     {RereadReason::other_beginning, "other_beginning",
      "The document was read in a chat that begins otherwise, for example with another system "
      "prompt."},

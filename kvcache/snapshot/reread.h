@@ -30,6 +30,7 @@ enum class RereadReason : std::uint8_t {
   episode_lost,  // at rest, and did not come back
   gathered,      // several turns, to be compressed as one text
   edited,        // what follows a message that was corrected
+  placed,        // it was moved there and not read; asked for
   // Of a document that another chat has read:
   other_beginning,  // behind another system prompt, or with another template
 };

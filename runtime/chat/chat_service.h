@@ -68,6 +68,7 @@ struct CpuMove {
 struct Document {
   std::string_view title, text;
   bool saves = true;  // false: the caller has more to do before the cache is worth saving
+  ReadHow how = ReadHow::exactly;
 };
 
 class ChatService {
@@ -144,7 +145,8 @@ class ChatService {
   // attach() with a document of the shelf.
   //   errors  DOC_NOT_FOUND
   Result<ReadReport> attach_shelved(ChatHandle chat, std::string_view hash,
-                                    const ChatCall& call = {}, bool saves = true);
+                                    const ChatCall& call = {}, bool saves = true,
+                                    ReadHow how = ReadHow::exactly);
 
   // --- what is there
   // Messages of a conversation had elsewhere: in the store all or none, not read yet.

@@ -68,13 +68,14 @@ Result<void> ChatService::remove_document(std::string_view hash, const ChatCall&
 }
 
 Result<ReadReport> ChatService::attach_shelved(ChatHandle handle, std::string_view hash,
-                                               const ChatCall& call, bool saves) {
+                                               const ChatCall& call, bool saves, ReadHow how) {
   return run<ReadReport>(
       ChatTask::attach_document, handle, call, [&](Running& running) -> Result<ReadReport> {
         SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
         SATCHEL_TRY_ASSIGN(const Shelved document, shelved(hash));
         return read_document(
-            *chat, {.title = document.title, .text = document.text, .saves = saves}, running);
+            *chat, {.title = document.title, .text = document.text, .saves = saves, .how = how},
+            running);
       });
 }
 

@@ -1,55 +1,24 @@
 // Other words for a message in the middle of a chat, at once: what follows is placed, not read.
-//   source  keys are rotated to where they stand now and kept otherwise (PIE, arXiv:2407.03157);
-//           the first tokens behind the new words are read again, since text that begins a placed
-//           stretch draws the attention that belongs to a text's first tokens (EPIC,
-//           arXiv:2410.15332)
 #include <algorithm>
 #include <memory>
 
-#include "kernels/base/index_range.h"
 #include "runtime/session/memory_change_planner.h"
+#include "runtime/session/placed_text.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kHeadTokens = 32;   // read again behind the new words, as EPIC does
-constexpr std::size_t kPlacedLeast = 64;  // chosen: fewer are as soon read
-
 bool is_short_of_memory(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
 }
 
-// Of text that was read behind other words: what is placed. Empty: all of it is read again.
-IndexRange placed_part(const IndexRange& follows) {
-  if (follows.size() < kHeadTokens + kvcache::kTailTokens + kPlacedLeast) return {};
-  return {.begin = follows.begin + kHeadTokens, .end = follows.end - kvcache::kTailTokens};
-}
-
-// A second cache that holds the text; null where it can't be placed, or there is no memory.
-std::unique_ptr<kvcache::Cache> kept_text(Session::State& s, const IndexRange& text) {
-  kvcache::Cache& cache = *s.cache;
-  const auto is_missing = [&](const kvcache::TextSegment& segment) {
-    return segment.end() > text.begin &&
-           (segment.waits() || segment.state == kvcache::SegmentState::resting);
-  };
-  // Scores of the steps go with the text's places.
-  if (text.size() == 0 || cache.needs_step() || !cache.reach().is_all() ||
-      cache.shape().reads_in_order() || std::ranges::any_of(cache.segments(), is_missing))
-    return nullptr;
+// A second cache that holds the text, to place it from; null where it can't be, or there is no
+// memory.
+std::unique_ptr<kvcache::Cache> kept_text(kvcache::Cache& cache, const IndexRange& text) {
+  if (text.size() == 0 || !can_place(cache) || !is_decided(cache, text)) return nullptr;
   Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
   return fork.ok() ? std::move(*fork) : nullptr;
-}
-
-// Reads up to token `end`; where memory is full, again without `kept`.
-Result<void> read_until(Session::State& s, std::size_t end, std::unique_ptr<kvcache::Cache>& kept,
-                        const std::stop_token& stop, const ProgressFn& progress) {
-  Result<ReadReport> read = s.prefill.prefill_until(end, stop, progress);
-  if (!read.ok() && is_short_of_memory(read.error()) && kept != nullptr) {
-    kept = nullptr;
-    read = s.prefill.prefill_until(end, stop, progress);
-  }
-  return read.ok() ? Result<void>() : read.error();
 }
 
 std::size_t first_placed(const kvcache::Cache& cache) {
@@ -79,8 +48,9 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   SATCHEL_TRY(s.prefill.need_script());
   SATCHEL_TRY_ASSIGN(const SessionMessage before, s.transcript.find(id));
   const std::size_t n_before = s.cache.n_tokens(), n_text = tokens().size();
-  const IndexRange placed = placed_part({.begin = std::min(before.end, n_before), .end = n_before});
-  std::unique_ptr<kvcache::Cache> kept = kept_text(s, placed);
+  PlacedText placed;
+  placed.part = placed_part({.begin = std::min(before.end, n_before), .end = n_before});
+  placed.from = kept_text(*s.cache, placed.part);
   SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids,
                      s.transcript.say_otherwise(id, text, s.past.beyond()));
   s.meter.drop_rows();
@@ -92,15 +62,11 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   const std::size_t end = n_before <= before.begin ? n_before : std::max(now.end, moved(n_before));
   if (n_before > before.end)
     s.cache.rereads().lost({.begin = now.end, .end = end}, kvcache::RereadReason::edited);
+  placed.first = moved(placed.part.begin);
   const auto read = [&]() -> Result<void> {
-    if (kept != nullptr) SATCHEL_TRY(read_until(s, moved(placed.begin), kept, stop, progress));
-    if (kept != nullptr) {
-      const Result<void> done =
-          s.cache->edit().place(placed.begin, placed.size(), kept->state());
-      if (done.ok()) report.n_placed = placed.size();
-      kept = nullptr;
-    }
-    return read_until(s, end, kept, stop, progress);
+    SATCHEL_TRY_ASSIGN(report.n_placed,
+                       read_and_place(s.prefill, *s.cache, placed, stop, progress));
+    return read_until(s.prefill, end, placed.from, stop, progress);
   };
   const Result<void> done = read();
   const bool is_left = !done.ok() && (is_short_of_memory(done.error()) || stop.stop_requested());
@@ -133,8 +99,8 @@ Result<ExactReport> Session::read_exactly(std::stop_token stop, const ProgressFn
   Result<std::unique_ptr<kvcache::Cache>> fork = s.cache->fork();
   std::unique_ptr<kvcache::Cache> kept = fork.ok() ? std::move(*fork) : nullptr;
   cut_cache(s, begin);
-  s.cache.rereads().lost({.begin = begin, .end = end}, kvcache::RereadReason::edited);
-  const Result<void> read = read_until(s, end, kept, stop, progress);
+  s.cache.rereads().lost({.begin = begin, .end = end}, kvcache::RereadReason::placed);
+  const Result<void> read = read_until(s.prefill, end, kept, stop, progress);
   if (!read.ok()) {
     if (kept != nullptr) {
       s.cache.replace(std::move(kept), s.cache.recipe());

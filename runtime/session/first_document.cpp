@@ -163,6 +163,47 @@ Result<kvcache::RestoreReport> take(const ChatParts& parts, const FirstDocument&
   return report;
 }
 
+// What a saved cache holds whose text ends with these tokens, to be placed where they stand here.
+Result<PlacedText> placed_from(const ChatParts& parts, const kvcache::CacheKey& key,
+                               const IndexRange& text) {
+  kvcache::RecordStore& store = parts.cache.store();
+  SATCHEL_TRY_ASSIGN(const auto saved, store.newest_manifest(key));
+  if (!saved) return PlacedText();
+  SATCHEL_TRY_ASSIGN(const kvcache::Manifest manifest, kvcache::decode_manifest(saved->bytes));
+  const std::span<const TokenId> theirs = manifest.tokens;
+  const auto ours = parts.transcript.tokens().subspan(text.begin, text.size());
+  if (theirs.size() < ours.size() || !std::ranges::equal(theirs.last(ours.size()), ours))
+    return PlacedText();
+  const std::size_t first = theirs.size() - ours.size();
+  PlacedText placed;
+  placed.part = placed_part({.begin = first, .end = theirs.size()});
+  placed.first = text.begin + placed.part.begin - first;
+  if (placed.part.size() == 0) return PlacedText();
+  SATCHEL_TRY_ASSIGN(placed.from, parts.cache->twin());
+  kvcache::Snapshot snapshot(*placed.from, store, key);
+  SATCHEL_TRY_ASSIGN(const kvcache::RestoreReport restored,
+                     snapshot.restore(parts.cache.identity(theirs)));
+  const bool is_whole = restored.reason == RereadReason::none;
+  return is_whole && is_decided(*placed.from, placed.part) ? std::move(placed) : PlacedText();
+}
+
+// Of a document: nothing where no chat has read it so, or it can't be had.
+PlacedText shelved_text(const ChatParts& parts, const IndexRange& text, std::string_view hash) {
+  const kvcache::SnapshotIdentity identity = parts.cache.identity({});
+  const Result<std::vector<SavedCache>> all = parts.cache.store().list();
+  if (!all.ok()) return {};
+  for (const SavedCache& saved : *all) {
+    if (document_of(saved.key) != hash || saved.model != identity.model ||
+        saved.recipe != identity.recipe)
+      continue;
+    Result<PlacedText> placed = placed_from(parts, saved.key, text);
+    if (placed.ok() && placed->from != nullptr) return std::move(*placed);
+    if (!placed.ok())
+      parts.engine.record(LogLevel::warning, "not placed code=" + placed.error().code);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::size_t take_first_document(const ChatParts& parts) {
@@ -178,6 +219,29 @@ std::size_t take_first_document(const ChatParts& parts) {
   if (taken->reason != RereadReason::none && !rereads.waits())
     rereads.lost({.begin = taken->n_tokens, .end = document->tokens.size()}, taken->reason);
   return taken->n_tokens;
+}
+
+Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
+                                   const std::stop_token& stop, const ProgressFn& progress) {
+  ReadReport report;
+  const double began = parts.clock.steady_ms();
+  report.n_shelf = take_first_document(parts);
+  const std::size_t n_before = parts.cache.n_tokens();
+  const auto messages = parts.transcript.messages();
+  for (std::size_t i = 0; i + 1 < messages.size() && parts.cache.has_store(); ++i) {
+    const SessionMessage& document = messages[i];
+    if (document.text_hash.empty() || document.begin == 0 || read_part_title(document.title) ||
+        document.begin < parts.cache.n_tokens() || !can_place(*parts.cache))
+      continue;
+    PlacedText text =
+        shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end}, document.text_hash);
+    SATCHEL_TRY_ASSIGN(const std::size_t n,
+                       read_and_place(prefill, *parts.cache, text, stop, progress));
+    report.n_placed += n;
+  }
+  report.n_tokens = parts.cache.n_tokens() - n_before - report.n_placed;
+  report.ms = parts.clock.steady_ms() - began;
+  return report;
 }
 
 void offer_first_document(const ChatParts& parts) {

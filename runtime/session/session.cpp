@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/episodes/part_title.h"
+#include "runtime/session/first_document.h"
 #include "runtime/session/memory_changer.h"
 #include "runtime/session/part_notes.h"
 #include "runtime/session/session_state.h"
@@ -83,11 +84,19 @@ Result<AllAsked> Session::ask_all(std::string_view question, std::stop_token sto
   return asked;
 }
 
-Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
+Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress, ReadHow how) {
   ChatPrefill& prefill = state_->prefill;
   SATCHEL_TRY(prefill.need_cache());
   SATCHEL_TRY(prefill.need_script());
+  ReadReport placed;
+  if (how == ReadHow::at_once) {
+    SATCHEL_TRY_ASSIGN(placed, place_documents(state_->parts, prefill, stop, progress));
+  }
   SATCHEL_TRY_ASSIGN(ReadReport report, prefill.prefill_unread(stop, progress));
+  report.n_tokens += placed.n_tokens;
+  report.n_shelf += placed.n_shelf;
+  report.n_placed = placed.n_placed;
+  report.ms += placed.ms;
   report.reread = state_->cache.take_rereads();
   // What was read stays read, whether or not the measurement comes to an end.
   ChatMeter& meter = state_->meter;

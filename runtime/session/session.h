@@ -72,10 +72,14 @@ struct SessionOptions {
   const Clock* clock = nullptr;             // not owned; nullptr: the system's
 };
 
+// at_once: a document that another chat has read, anywhere in this one, is placed where it can be
+// (placed_text.h): it has not seen what stands before it, until read_exactly().
+enum class ReadHow { exactly, at_once };
 inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about the reading speed
 struct ReadReport {
   std::size_t n_tokens = 0;  // read now
   std::size_t n_shelf = 0;   // not read: another chat had read this document (first_document.h)
+  std::size_t n_placed = 0;  // not read either, but behind other text (ReadHow::at_once)
   double ms = 0;
   bool compressed = false;    // a recipe evicted or packed something
   std::size_t n_evicted = 0;  // lane-tokens that went
@@ -244,7 +248,8 @@ class Session {
                            const ProgressFn& progress);
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
-  Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
+  Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress,
+                          ReadHow how = ReadHow::exactly);
   // Reads what is unread, then answers, then measures what reading cost, unless the arena is full.
   // The parts of a long document that don't fit beside what is seen are left, for a question that
   // needs them, or idle(). `thought` gets what is thought before the answer, `delta` the answer.

@@ -90,7 +90,7 @@ class MemoryPanelState : public QObject {
   bool contextEnds() const { return !m_cache.goes_on; }  // the chat ends with the context
   // The chat goes on, and is longer than the context: some of it is out of reach.
   bool isBeyond() const { return m_cache.goes_on && m_cache.n_in_context < m_cache.n_tokens; }
-  // Tokens behind a corrected message that have not seen its new words.
+  // Tokens that have not seen what stands before them now (Session::n_placed()).
   std::size_t placed() const { return m_cache.n_placed; }
   // Of its documents in parts.
   const std::vector<runtime::PartsRead>& documents() const { return m_cache.documents; }

@@ -78,8 +78,8 @@ void MainWindow::refreshPlaced() {
   const std::size_t n = m_state->memory()->placed();
   if (n == std::exchange(m_placedShown, n)) return;
   if (n == 0) return m_placed->hide();
-  m_placed->showNotice(tr("%1 tokens after the message you corrected are kept as they were read. "
-                          "They have not seen the new words.")
+  m_placed->showNotice(tr("%1 tokens are kept as they were read behind other words. They have not "
+                          "seen what stands before them now.")
                            .arg(formatCount(qint64(n))));
   m_placed->setAction(tr("Read them again"));
 }
