@@ -12,8 +12,8 @@ namespace {
 // One save on its way. What it builds replaces Snapshot::State::stored only after the commit.
 class Saver {
  public:
-  Saver(CacheState& cache, RecordStore& store, const CacheKey& key)
-      : cache_(cache), store_(store), key_(key) {}
+  Saver(CacheState& cache, RecordStore& store, const CacheKey& key, const std::stop_token& stop)
+      : cache_(cache), store_(store), key_(key), stop_(stop) {}
 
   // keeps_earlier: texts that were cut.
   Result<SaveReport> save(StoredSnapshot& stored, const SnapshotIdentity& identity,
@@ -45,6 +45,7 @@ class Saver {
   CacheState& cache_;
   RecordStore& store_;
   const CacheKey& key_;
+  const std::stop_token& stop_;
   std::unordered_set<std::uint64_t> referenced_ = {};  // serials
   std::vector<StoredRecord> old_exact_ = {};           // stored, not pages
   std::vector<SavedState> states_ = {};
@@ -305,6 +306,9 @@ Result<void> Saver::put(RecordKind kind) {
 Result<RecordEntry> Saver::write(RecordKind kind, std::vector<std::byte> bytes,
                                  std::span<const Cut> cuts) {
   SATCHEL_ASSERT(bytes.size() <= kRecordBytesMax);
+  if (stop_.stop_requested() && report_.bytes_written >= kSavedAnyway)
+    return Error{ErrorKind::cancelled, "STOPPED",
+                 "Stopped while saving. What was saved before stays."};
   if (store_.coder() != nullptr) {
     std::vector<std::byte> tight = tighten_record(bytes, cuts, *store_.coder());
     if (!tight.empty()) bytes = std::move(tight);
@@ -397,18 +401,18 @@ Snapshot::Snapshot(Cache& cache, RecordStore& store, CacheKey key)
     : state_(std::make_unique<State>(State{cache, cache.state(), store, std::move(key)})) {}
 Snapshot::~Snapshot() = default;
 
-Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
+Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity, const std::stop_token& stop) {
   State& s = *state_;
   SATCHEL_TRY(make_idle(s.lanes));
   SATCHEL_ASSERT(identity.tokens.size() == s.lanes.text.n_tokens);
   if (s.lanes.text.n_tokens == 0) return SaveReport{};
-  Saver saver(s.lanes, s.store, s.key);
+  Saver saver(s.lanes, s.store, s.key, stop);
   Result<SaveReport> saved = saver.save(s.stored, identity, /*keeps_earlier=*/true);
   // Earlier texts give way where not all fits, and may have lost records.
   if (!saved.ok() && saver.keeps_earlier() &&
       (saved.error().code == "CACHE_QUOTA" || saved.error().code == "BLOCK_SIZE" ||
        saved.error().kind == ErrorKind::not_found))
-    saved = Saver(s.lanes, s.store, s.key).save(s.stored, identity, /*keeps_earlier=*/false);
+    saved = Saver(s.lanes, s.store, s.key, stop).save(s.stored, identity, /*keeps_earlier=*/false);
   return saved;
 }
 

@@ -3,7 +3,9 @@
 //   save     appends pages that are not stored yet, writes tails and lengths anew, then commits a
 //            manifest. Caches that share pages (Cache::fork) are saved under keys of their own,
 //            each with all it holds. What a cache held before its text was cut stays beside it, the
-//            last kEarlierTextsMax times, as long as there is room.
+//            last kEarlierTextsMax times, as long as there is room. A stop ends one that is longer
+//            than kSavedAnyway between two records: what was saved before stays, and the next save
+//            begins anew.
 //   restore  verifies identity and every checksum into an empty cache, from the saved text that has
 //            most in common with the present one. Of an edited text, or where
 //            a record is damaged, the cache holds the prefix up to the first position that is in
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -33,6 +36,10 @@ struct SnapshotIdentity {
   std::span<const std::int32_t> tokens;
   std::uint16_t numerics = 1;  // version of the graph: which K and V a text has
 };
+
+// Bytes that are written although a stop was asked for, so that a short save is whole. Chosen: far
+// less than 200 ms of a disk.
+inline constexpr std::size_t kSavedAnyway = 4u << 20;
 
 struct SaveReport {
   std::size_t n_tokens = 0;
@@ -57,7 +64,8 @@ class Snapshot {
   ~Snapshot();
   Snapshot(Snapshot&&) = delete;
 
-  Result<SaveReport> save(const SnapshotIdentity& identity);
+  //   errors  cancelled/STOPPED
+  Result<SaveReport> save(const SnapshotIdentity& identity, const std::stop_token& stop = {});
   // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a
   //         bad snapshot is a reason, not an error.
   Result<RestoreReport> restore(const SnapshotIdentity& identity);

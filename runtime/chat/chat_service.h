@@ -326,6 +326,7 @@ class ChatService {
   Result<IdleReport> idle_piece(OpenChat& chat, const std::stop_token& stop,
                                 const ProgressFn& progress, Running& running);
   void save_now(OpenChat& chat, Running& running);
+  void save_now(OpenChat& chat, Running& running, const std::stop_token& stop);
 
   std::unique_ptr<ChatStore> store_;
   SystemClock system_clock_;

@@ -43,12 +43,17 @@ void ChatService::tell_cache(const OpenChat& chat, const Running& running) {
 }
 
 void ChatService::save_now(OpenChat& chat, Running& running) {
+  save_now(chat, running, running.call.stop);
+}
+
+void ChatService::save_now(OpenChat& chat, Running& running, const std::stop_token& stop) {
   if (!chat.is_saved()) return;
   (void)store_->records();  // the store looks whether they can be written by now
-  const Result<kvcache::SaveReport> saved = chat.session()->save();
+  const Result<kvcache::SaveReport> saved = chat.session()->save(stop);
+  chat.owes_save = !saved.ok() && saved.error().kind == ErrorKind::cancelled;
   if (saved.ok()) {
     running.tell(*saved);
-  } else if (!was_told(*store_, saved.error())) {
+  } else if (!chat.owes_save && !was_told(*store_, saved.error())) {
     tell_error(running, ChatTask::save, saved.error());
   }
 }
@@ -57,7 +62,7 @@ Result<void> ChatService::save(ChatHandle handle, const ChatCall& call) {
   return run<void>(ChatTask::save, handle, call, [&](Running& running) -> Result<void> {
     SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
     if (chat->session() != nullptr) save_now(*chat, running);
-    return {};
+    return chat->owes_save ? Result<void>(call_stopped()) : Result<void>();
   });
 }
 
@@ -139,6 +144,8 @@ Result<IdleReport> ChatService::idle(ChatHandle handle, const ChatCall& call) {
 Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& stop,
                                          Running& running) {
   Session& session = *chat.session();
+  if (chat.owes_save) save_now(chat, running, stop);
+  if (chat.owes_save) return IdleReport{};
   if (!session.has_idle_work()) {
     thin_unused(stop);
     return IdleReport{.finished = true, .recall = session.recall()};
@@ -160,7 +167,7 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
   do {  // a document's part at a time
     SATCHEL_TRY_ASSIGN(const IdleReport report, idle_piece(chat, stop, tell, running));
     for (const kvcache::Reread& one : report.reread) kvcache::add(all.reread, one);
-    all = {.finished = report.finished,
+    all = {.finished = report.finished && !chat.owes_save,
            .n_read = all.n_read + report.n_read,
            .n_evicted = all.n_evicted + report.n_evicted,
            .n_lowered = all.n_lowered + report.n_lowered,
@@ -175,7 +182,7 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
 bool ChatService::has_idle_work(ChatHandle handle) const {
   const auto found = chats_.find(handle);
   if (found == chats_.end() || found->second.session() == nullptr) return false;
-  return owes_thinning() || found->second.session()->has_idle_work();
+  return owes_thinning() || found->second.owes_save || found->second.session()->has_idle_work();
 }
 
 // Once for each opening of the store, then once a day: chats age while a program stays open. A clock
@@ -201,7 +208,7 @@ Result<IdleReport> ChatService::idle_piece(OpenChat& chat, const std::stop_token
                                            const ProgressFn& progress, Running& running) {
   Result<IdleReport> report = chat.session()->idle(stop, progress);
   tell_cache(chat, running);
-  if (report.ok()) save_now(chat, running);
+  if (report.ok()) save_now(chat, running, stop);
   return report;
 }
 

@@ -103,6 +103,8 @@ class OpenChat {
   MessageId unanswered = {};
   // What it is opened with is not in the store yet.
   bool has_new_setup = false;
+  // A stop ended the last save: the chat is saved with the next call, or while idle.
+  bool owes_save = false;
 
  private:
   Result<void> make_row(const Host& host, const std::string& title, std::int64_t wall_ms);

@@ -54,18 +54,20 @@ kvcache::SnapshotIdentity ChatCache::identity(std::span<const std::int32_t> toke
 }
 
 Result<kvcache::SaveReport> ChatCache::save(kvcache::Snapshot& snapshot,
-                                            std::span<const std::int32_t> tokens) const {
+                                            std::span<const std::int32_t> tokens,
+                                            const std::stop_token& stop) const {
   SATCHEL_TRY(engine_.file.check_unchanged());
-  return snapshot.save(identity(tokens));
+  return snapshot.save(identity(tokens), stop);
 }
 
-Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens) {
+Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens,
+                                            const std::stop_token& stop) {
   const std::size_t body_bytes = cache_->stats().body_bytes;
   const bool is_smaller =
       over_quota_ && (body_bytes < over_quota_->body_bytes || n_tokens() < over_quota_->n_tokens);
   if (over_quota_ && !is_smaller) return over_quota_->why;
   over_quota_.reset();
-  Result<kvcache::SaveReport> saved = save(*snapshot_, tokens.first(n_tokens()));
+  Result<kvcache::SaveReport> saved = save(*snapshot_, tokens.first(n_tokens()), stop);
   if (!saved.ok() && saved.error().code == "CACHE_QUOTA")
     over_quota_ = {saved.error(), body_bytes, n_tokens()};
   return saved;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 
 #include "runtime/engine_state.h"
 #include "runtime/session/rereads.h"
@@ -42,12 +43,14 @@ class ChatCache {
   kvcache::RecordStore& store() const { return *records_; }
   const kvcache::CacheKey& key() const { return key_; }
   kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
-  //   errors  CACHE_QUOTA: until the cache is smaller, nothing is written in vain again
-  Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens);
+  //   errors  CACHE_QUOTA: until the cache is smaller, nothing is written in vain again; STOPPED
+  Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens,
+                                   const std::stop_token& stop);
   // What the model made of `tokens`, which the snapshot's cache has seen. Nothing is saved if the
   // model's file has changed: it would be taken for what the right file makes of them.
   Result<kvcache::SaveReport> save(kvcache::Snapshot& snapshot,
-                                   std::span<const std::int32_t> tokens) const;
+                                   std::span<const std::int32_t> tokens,
+                                   const std::stop_token& stop = {}) const;
   // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
   // chat.
   kvcache::RestoreReport restore(std::span<const std::int32_t> tokens);

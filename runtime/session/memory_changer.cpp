@@ -103,7 +103,7 @@ Result<void> MemoryChanger::raise_limit(std::size_t limit, std::stop_token stop,
                  "The memory limit of a chat that is not saved can be raised to " +
                      size_text(capacity) + " at most, which was reserved when it was opened."};
   SATCHEL_TRY(parts_.engine.check_alone());
-  if (cache.n_tokens() > 0) SATCHEL_TRY(cache.save(parts_.transcript.tokens()));
+  if (cache.n_tokens() > 0) SATCHEL_TRY(cache.save(parts_.transcript.tokens(), stop));
   parts_.meter.drop_rows();
   const Result<void> raised = cache.take_memory(limit);
   if (!cache.awaits_restore()) return raised;

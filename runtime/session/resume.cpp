@@ -123,14 +123,14 @@ bool goes_on(const std::optional<std::string>& note) {
 
 }  // namespace
 
-Result<kvcache::SaveReport> Session::save() {
+Result<kvcache::SaveReport> Session::save(const std::stop_token& stop) {
   State& state = *state_;
   state.meter.save();
   // A saved cache that is ahead of the journal would not match the chat when it is opened again.
   if (state.cache.is_lost() || state.cache.has_store()) SATCHEL_TRY(state.transcript.settle());
   if (state.cache.is_lost()) return state.cache.lost({ErrorKind::invalid, "CACHE_LOST", ""});
   if (!state.cache.has_store() || n_read() == 0) return kvcache::SaveReport{};
-  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report, state.cache.save(tokens()));
+  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report, state.cache.save(tokens(), stop));
   offer_first_document(state.parts);
   state.engine.record(LogLevel::info, "saved tokens=" + std::to_string(report.n_tokens) +
                                           " bytes=" + std::to_string(report.bytes_written));

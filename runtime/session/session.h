@@ -338,9 +338,10 @@ class Session {
   Result<MemoryChange> change_memory(const MemoryRequest& request, std::stop_token stop,
                                      const ProgressFn& progress);
 
-  // First commits what an answer still owes the journal. If that fails, the saved cache stays as it
-  // was.
-  Result<kvcache::SaveReport> save();
+  // First commits what an answer still owes the journal. If that fails, or a stop ends a long save,
+  // the saved cache stays as it was.
+  //   errors  cancelled/STOPPED (kvcache::Snapshot)
+  Result<kvcache::SaveReport> save(const std::stop_token& stop = {});
   // A chat longer than the model's context is no error (see too_long).
   //   needs   a session just made over a chat that has messages
   Result<ResumeReport> resume(std::stop_token stop, const ProgressFn& progress);

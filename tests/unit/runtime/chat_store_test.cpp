@@ -173,5 +173,31 @@ TEST_F(ChatStoreTest, unused_chats_are_thinned_once_a_day_while_the_program_stay
   EXPECT_EQ(n_asked, 4u);
 }
 
+// The message and what was read stay; only the cache is not yet on disk.
+TEST_F(ChatStoreTest, a_stop_does_not_wait_for_a_long_save_which_idle_time_makes_up_for) {
+  std::string text;
+  for (int i = 0; i < 150; ++i) text += "The brass bell hangs in room " + std::to_string(i) + ". ";
+  const ChatHandle chat = begin();
+  std::stop_source stop;
+  int n_failed = 0, n_saved = 0;
+  const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+    if (std::holds_alternative<ReadReport>(event)) stop.request_stop();  // the save comes next
+    n_failed += std::holds_alternative<Failed>(event) ? 1 : 0;
+    n_saved += std::holds_alternative<kvcache::SaveReport>(event) ? 1 : 0;
+  };
+  value_of(service_->attach(chat, {.title = "notes", .text = text}, {stop.get_token(), sink}));
+  const Session& session = *service_->session(chat);
+  ASSERT_GT(session.stats().bytes, kvcache::kSavedAnyway + kvcache::kRecordBytesAim);
+  const kvcache::CacheKey key = cache_key(service_->chat(chat)->id());
+  EXPECT_FALSE(value_of(chats_->records.newest_manifest(key)).has_value());
+  EXPECT_EQ(n_saved, 0);
+  EXPECT_EQ(n_failed, 0) << "nothing is lost";
+  EXPECT_TRUE(service_->has_idle_work(chat));
+  EXPECT_TRUE(value_of(service_->idle(chat, {{}, sink})).finished);
+  EXPECT_EQ(n_saved, 1);
+  EXPECT_TRUE(value_of(chats_->records.newest_manifest(key)).has_value());
+  EXPECT_FALSE(service_->has_idle_work(chat));
+}
+
 }  // namespace
 }  // namespace satchel::runtime
