@@ -8,50 +8,9 @@
 #include <string>
 
 #include "kernels/base/size_text.h"
+#include "kvcache/snapshot/finite_values.h"
 
 namespace satchel::kvcache {
-namespace {
-
-// No number has all bits of its exponent set: one more carries into the place of its sign. A word
-// has several numbers.
-bool are_finite(std::span<const std::byte> numbers, std::uint64_t exponents, std::uint64_t ones) {
-  std::uint64_t found = 0, word = 0;
-  std::size_t i = 0;
-  for (; numbers.size() - i >= sizeof word; i += sizeof word) {
-    std::memcpy(&word, numbers.data() + i, sizeof word);
-    found |= (word & exponents) + ones;
-  }
-  word = 0;
-  std::memcpy(&word, numbers.data() + i, numbers.size() - i);
-  found |= (word & exponents) + ones;
-  return (found & (exponents + ones)) == 0;
-}
-bool are_finite_halves(std::span<const std::byte> halves) {
-  return are_finite(halves, 0x7c00'7c00'7c00'7c00, 0x0400'0400'0400'0400);
-}
-bool are_finite_floats(std::span<const std::byte> floats) {
-  return are_finite(floats, 0x7f80'0000'7f80'0000, 0x0080'0000'0080'0000);
-}
-
-// Planes of fp16 numbers; codes and places are what they are.
-bool holds_halves(const kernels::Plane& plane) {
-  return plane.bits == 16 && plane.kind != kernels::PlaneKind::codes &&
-         plane.kind != kernels::PlaneKind::outlier_places &&
-         plane.kind != kernels::PlaneKind::kept_channels;
-}
-
-Result<void> check_values(const kernels::PageLayout& layout, std::span<const std::byte> bytes) {
-  for (const kernels::OperandLayout* operand : {&layout.k, &layout.v})
-    for (const kernels::Plane& plane : operand->all())
-      if (holds_halves(plane) && !are_finite_halves(bytes.subspan(plane.at, plane.bytes)))
-        return damaged("a page contains NaN or infinite values");
-  const std::size_t n_counts = layout.log_counts_at == 0 ? 0 : layout.capacity * sizeof(float);
-  if (!are_finite_floats(bytes.subspan(layout.log_counts_at, n_counts)))
-    return damaged("a page contains NaN or infinite values");
-  return {};
-}
-
-}  // namespace
 
 Restorer::Restorer(CacheState& cache, Manifest& manifest)
     : cache_(cache),
@@ -215,7 +174,8 @@ Result<void> Restorer::add_page(const RecordItem& item, std::span<const std::byt
     if (position <= last) return damaged("the positions of a page do not increase");
     last = position;
   }
-  SATCHEL_TRY(check_values(*page.layout, bytes));
+  if (!are_finite_values(*page.layout, bytes))
+    return damaged("a page contains NaN or infinite values");
   SATCHEL_TRY_ASSIGN(page.extent, cache_.arena.take(bytes.size()));
   page.is_here = true;
   const Result<void> uploaded = cache_.backend.upload(cache_.arena.at(page.extent), bytes);

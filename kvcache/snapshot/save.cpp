@@ -4,10 +4,18 @@
 #include <utility>
 
 #include "kvcache/compaction/flush.h"
+#include "kvcache/snapshot/finite_values.h"
 #include "kvcache/snapshot/snapshot_state.h"
 
 namespace satchel::kvcache {
 namespace {
+
+Error not_finite() {
+  return {ErrorKind::internal, "CACHE_NAN",
+          "The model's numbers for this chat have become NaN or infinite, so its cache is not "
+          "saved; the chat is processed again when opened. No message is affected. The model's "
+          "file may be damaged."};
+}
 
 // One save on its way. What it builds replaces Snapshot::State::stored only after the commit.
 class Saver {
@@ -39,7 +47,10 @@ class Saver {
   Result<RecordEntry> write(RecordKind kind, std::vector<std::byte> bytes,
                             std::span<const Cut> cuts);
   Result<void> add_exact(RecordKind kind, std::size_t lane, const ExactBlock& exact, std::size_t n);
-  Result<void> download(ByteWriter& to, const void* from, std::size_t n_bytes) const;
+  // What was written, valid until the next write.
+  Result<std::span<const std::byte>> download(ByteWriter& to, const void* from,
+                                              std::size_t n_bytes) const;
+  Result<void> download_halves(ByteWriter& to, const void* from, std::size_t n_bytes) const;
   Manifest manifest(const SnapshotIdentity& identity) const;
 
   CacheState& cache_;
@@ -177,7 +188,10 @@ Result<void> Saver::put_states() {
                      .lane = static_cast<std::uint32_t>(layer),
                      .n_bytes = static_cast<std::uint32_t>(n_bytes)},
                     cut_states(n_bytes, state.is_packed ? states.n_codes(layer) : 0)));
-      SATCHEL_TRY(states.download(state.serial, layer, to->extend(n_bytes)));
+      const std::span<std::byte> bytes = to->extend(n_bytes);
+      SATCHEL_TRY(states.download(state.serial, layer, bytes));
+      const std::size_t n_codes = state.is_packed ? states.n_codes(layer) : 0;
+      if (!are_finite_floats(bytes.first(n_bytes - n_codes))) return not_finite();
     }
     SATCHEL_TRY(put(RecordKind::states));
   }
@@ -214,7 +228,9 @@ Result<void> Saver::put_pages() {
                                     .lane = static_cast<std::uint32_t>(i),
                                     .n_bytes = static_cast<std::uint32_t>(n_bytes)},
                                    cut_page(*page.layout, n_note)));
-      SATCHEL_TRY(download(*to, cache_.arena.at(page.extent), n_bytes));
+      SATCHEL_TRY_ASSIGN(const std::span<const std::byte> bytes,
+                         download(*to, cache_.arena.at(page.extent), n_bytes));
+      if (!are_finite_values(*page.layout, bytes)) return not_finite();
     }
   }
   return put(RecordKind::pages);
@@ -244,8 +260,8 @@ Result<void> Saver::add_exact(RecordKind kind, std::size_t lane, const ExactBloc
                                {.lane = static_cast<std::uint32_t>(lane),
                                 .n_bytes = static_cast<std::uint32_t>(n_bytes)},
                                cut_exact(cache_.lanes[lane].token(), n)));
-  SATCHEL_TRY(download(*to, exact.k, row_bytes));
-  return exact.is_latent() ? Result<void>() : download(*to, exact.v, row_bytes);
+  SATCHEL_TRY(download_halves(*to, exact.k, row_bytes));
+  return exact.is_latent() ? Result<void>() : download_halves(*to, exact.v, row_bytes);
 }
 
 Result<void> Saver::put_scores() {
@@ -254,6 +270,7 @@ Result<void> Saver::put_scores() {
     if (first >= cache_.text.n_tokens) continue;  // of a token that has not come
     for (std::size_t lane = 0; lane < cache_.lanes.size(); ++lane) {
       SATCHEL_TRY(cache_.scores.read(lane, first, row));
+      if (!are_finite_floats(std::as_bytes(std::span(row)))) return not_finite();
       SATCHEL_TRY_ASSIGN(
           ByteWriter* const to,
           place_for(RecordKind::scores,
@@ -324,8 +341,16 @@ Result<RecordEntry> Saver::write(RecordKind kind, std::vector<std::byte> bytes,
                      .checksum = record_checksum(bytes)};
 }
 
-Result<void> Saver::download(ByteWriter& to, const void* from, std::size_t n_bytes) const {
-  return cache_.backend.download(to.extend(n_bytes), static_cast<const std::byte*>(from));
+Result<std::span<const std::byte>> Saver::download(ByteWriter& to, const void* from,
+                                                   std::size_t n_bytes) const {
+  const std::span<std::byte> bytes = to.extend(n_bytes);
+  SATCHEL_TRY(cache_.backend.download(bytes, static_cast<const std::byte*>(from)));
+  return std::span<const std::byte>(bytes);
+}
+
+Result<void> Saver::download_halves(ByteWriter& to, const void* from, std::size_t n_bytes) const {
+  SATCHEL_TRY_ASSIGN(const std::span<const std::byte> bytes, download(to, from, n_bytes));
+  return are_finite_halves(bytes) ? Result<void>() : not_finite();
 }
 
 Manifest Saver::manifest(const SnapshotIdentity& identity) const {

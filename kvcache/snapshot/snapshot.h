@@ -64,7 +64,8 @@ class Snapshot {
   ~Snapshot();
   Snapshot(Snapshot&&) = delete;
 
-  //   errors  cancelled/STOPPED
+  //   errors  cancelled/STOPPED; internal/CACHE_NAN: some of it is no number, and restore() would
+  //           refuse it. What was saved before stays
   Result<SaveReport> save(const SnapshotIdentity& identity, const std::stop_token& stop = {});
   // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a
   //         bad snapshot is a reason, not an error.

@@ -64,12 +64,12 @@ Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens
                                             const std::stop_token& stop) {
   const std::size_t body_bytes = cache_->stats().body_bytes;
   const bool is_smaller =
-      over_quota_ && (body_bytes < over_quota_->body_bytes || n_tokens() < over_quota_->n_tokens);
-  if (over_quota_ && !is_smaller) return over_quota_->why;
-  over_quota_.reset();
+      refused_ && (body_bytes < refused_->body_bytes || n_tokens() < refused_->n_tokens);
+  if (refused_ && !is_smaller) return refused_->why;
+  refused_.reset();
   Result<kvcache::SaveReport> saved = save(*snapshot_, tokens.first(n_tokens()), stop);
-  if (!saved.ok() && saved.error().code == "CACHE_QUOTA")
-    over_quota_ = {saved.error(), body_bytes, n_tokens()};
+  if (!saved.ok() && (saved.error().code == "CACHE_QUOTA" || saved.error().code == "CACHE_NAN"))
+    refused_ = {saved.error(), body_bytes, n_tokens()};
   return saved;
 }
 

@@ -43,9 +43,10 @@ class ChatCache {
   kvcache::RecordStore& store() const { return *records_; }
   const kvcache::CacheKey& key() const { return key_; }
   kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
-  //   errors  CACHE_QUOTA: until the cache is smaller, nothing is written in vain again; STOPPED
+  //   errors  CACHE_QUOTA, CACHE_NAN: until the cache is smaller, nothing is written in vain again;
+  //           STOPPED
   Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens,
-                                   const std::stop_token& stop);
+                                   const std::stop_token& stop = {});
   // What the model made of `tokens`, which the snapshot's cache has seen. Nothing is saved if the
   // model's file has changed: it would be taken for what the right file makes of them.
   Result<kvcache::SaveReport> save(kvcache::Snapshot& snapshot,
@@ -103,7 +104,7 @@ class ChatCache {
     Error why;
     std::size_t body_bytes, n_tokens;  // of the cache then
   };
-  std::optional<Refused> over_quota_;
+  std::optional<Refused> refused_;
 };
 
 }  // namespace satchel::runtime
