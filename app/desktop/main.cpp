@@ -124,8 +124,9 @@ ui::DocumentReader documentReader() {
   ui::DocumentReader reader;
   for (const std::string_view ending : app::rich_endings())
     reader.endings.append(QString::fromUtf8(ending.data(), qsizetype(ending.size())));
-  reader.read = [](const QString& path) -> Result<QString> {
-    SATCHEL_TRY_ASSIGN(const std::string text, app::document_text(path.toStdString(), {}));
+  reader.read = [](const QString& path, std::stop_token stop) -> Result<QString> {
+    SATCHEL_TRY_ASSIGN(const std::string text,
+                       app::document_text(path.toStdString(), std::move(stop)));
     return textOf(text);
   };
   return reader;

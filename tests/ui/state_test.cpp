@@ -109,7 +109,7 @@ TEST_F(AppStateTest, documents_that_are_not_plain_text_are_read_beside_the_windo
   const QThread* const here = QThread::currentThread();
   DocumentReader reader;
   reader.endings = {u"pdf"_s, u"docx"_s};
-  reader.read = [here](const QString& path) -> Result<QString> {
+  reader.read = [here](const QString& path, const std::stop_token&) -> Result<QString> {
     EXPECT_NE(QThread::currentThread(), here);
     if (path.endsWith(u"bad.pdf"_s)) return Error{ErrorKind::corrupt, "DOC_FORMAT", "Damaged."};
     return QString(u"text of "_s + path);

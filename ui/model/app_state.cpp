@@ -1,6 +1,7 @@
 #include "ui/model/app_state.h"
 
 #include <QFileInfo>
+#include <utility>
 
 #include "ui/model/engine_values.h"
 
@@ -15,7 +16,6 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
   Q_ASSERT(engine && clock);
   connect(engine, &EngineClient::happened, this, &AppState::see);
-  m_imports.setMaxThreadCount(1);
   m_typingRest.setSingleShot(true);
   setTypingRest(kTypingRest);
   connect(&m_typingRest, &QTimer::timeout, this, [this] {
@@ -27,11 +27,21 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   connect(m_memory.plan(), &ChatPlan::previewWanted, this, &AppState::previewChat);
   connect(m_memory.plan(), &ChatPlan::applyWanted, this, &AppState::applyToChat);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
+  connectImports();
 }
 
-// What waits is not read any more.
-AppState::~AppState() {
-  m_imports.clear();
+void AppState::connectImports() {
+  connect(&m_imports, &DocumentImports::busyChanged, this, &AppState::canSendChanged);
+  connect(&m_imports, &DocumentImports::begun, this, [this](const QString& title) {
+    Q_EMIT noticeShown(tr("Reading the text of \"%1\".").arg(title));
+  });
+  connect(&m_imports, &DocumentImports::failed, this, &AppState::showError);
+  connect(&m_imports, &DocumentImports::imported, this, [this](const DocumentFile& document) {
+    if (document.wasRecoded)
+      Q_EMIT noticeShown(
+          tr("\"%1\" is not UTF-8; it was read as Windows-1252.").arg(document.title));
+    attachDocument(document.title, document.text);
+  });
 }
 
 void AppState::takeChat(const ChatEntry& chat) {
@@ -66,7 +76,7 @@ bool AppState::canTryAgain() const {
   return m_phase == Phase::NoModel && !m_isOnlyShown && m_conversation.rowCount() > 0;
 }
 
-bool AppState::canStop() const {
+bool AppState::doesEngineStop() const {
   return m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Opening ||
          m_phase == Phase::Applying;
 }
@@ -139,7 +149,7 @@ void AppState::renameChat(ChatKey chat, const QString& title) {
 }
 
 void AppState::deleteChat(ChatKey chat) {
-  if (chat == m_chat.id && canStop()) m_engine->stop();
+  if (chat == m_chat.id && doesEngineStop()) m_engine->stop();
   m_engine->deleteChat(chat);
 }
 
@@ -188,15 +198,16 @@ void AppState::beginAsking(const QString& text) {
 }
 
 void AppState::attachDocument(const QString& title, const QString& text) {
-  if (m_phase == Phase::NoModel) {
-    showError(QStringLiteral("NO_MODEL"),
-              (m_isOnlyShown ? tr("This chat can only be read. \"%1\" was not attached.")
-                             : tr("Open a model first. \"%1\" was not attached."))
-                  .arg(title));
-    return;
-  }
+  if (m_phase == Phase::NoModel) return refuseDocument(title);
   m_waiting.append({title, text});
   attachNext();
+}
+
+void AppState::refuseDocument(const QString& title) {
+  showError(QStringLiteral("NO_MODEL"),
+            (m_isOnlyShown ? tr("This chat can only be read. \"%1\" was not attached.")
+                           : tr("Open a model first. \"%1\" was not attached."))
+                .arg(title));
 }
 
 void AppState::attachNext() {
@@ -208,43 +219,9 @@ void AppState::attachNext() {
   m_engine->attachDocument(title, text);
 }
 
-QStringList AppState::documentEndings() const {
-  return DocumentFile::endings() + m_documentReader.endings;
-}
-
-// Stop forgets what is still being read.
-void AppState::attachRich(const QString& path) {
-  const QString title = QFileInfo(path).fileName();
-  Q_EMIT noticeShown(tr("Reading the text of \"%1\".").arg(title));
-  const auto attach = [this, title, import = m_import](const Result<QString>& text) {
-    if (import != m_import) return;
-    if (text.ok()) return attachDocument(title, *text);
-    showError(textOf(text.error().code), textOf(text.error().message));
-  };
-  m_imports.start([this, path, attach, read = m_documentReader.read] {
-    const Result<QString> text = [&]() -> Result<QString> {
-      try {
-        return read(path);
-      } catch (const std::exception& stranger) {  // the thread's top
-        return Error{ErrorKind::internal, "INTERNAL", stranger.what()};
-      }
-    }();
-    QMetaObject::invokeMethod(
-        this, [attach, text] { attach(text); }, Qt::QueuedConnection);
-  });
-}
-
 void AppState::attachFile(const QString& path) {
-  if (m_documentReader.takes(path)) return attachRich(path);
-  const Result<DocumentFile> document = DocumentFile::read(path);
-  if (!document.ok()) {
-    showError(textOf(document.error().code), textOf(document.error().message));
-    return;
-  }
-  if (document->wasRecoded)
-    Q_EMIT noticeShown(
-        tr("\"%1\" is not UTF-8; it was read as Windows-1252.").arg(document->title));
-  attachDocument(document->title, document->text);
+  if (m_phase == Phase::NoModel) return refuseDocument(QFileInfo(path).fileName());
+  m_imports.add(path);
 }
 
 void AppState::listShelf() {
@@ -268,9 +245,14 @@ void AppState::removeDocument(const QString& id) {
 }
 
 void AppState::stop() {
-  m_waiting.clear();
-  ++m_import;
-  if (canStop()) m_engine->stop();
+  QStringList dropped;
+  for (const auto& document : std::exchange(m_waiting, {})) dropped.append(document.first);
+  dropped += m_imports.stop();
+  if (dropped.size() == 1)
+    Q_EMIT noticeShown(tr("\"%1\" was stopped and not attached.").arg(dropped.first()));
+  if (dropped.size() > 1)
+    Q_EMIT noticeShown(tr("%1 documents were stopped and not attached.").arg(dropped.size()));
+  if (doesEngineStop()) m_engine->stop();
 }
 
 void AppState::setThinking(bool thinks) {

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <QObject>
-#include <QThreadPool>
 #include <QTimer>
 #include <chrono>
 
@@ -20,7 +19,7 @@
 #include "ui/model/chat_list_model.h"
 #include "ui/model/context_question.h"
 #include "ui/model/conversation_model.h"
-#include "ui/model/document_file.h"
+#include "ui/model/document_imports.h"
 #include "ui/model/engine_client.h"
 #include "ui/model/found_model.h"
 #include "ui/model/memory_panel_state.h"
@@ -37,7 +36,6 @@ class AppState : public QObject {
 
   // engine, clock: not owned
   AppState(EngineClient* engine, const Clock* clock, QObject* parent = nullptr);
-  ~AppState() override;
 
   ConversationModel* conversation() { return &m_conversation; }
   ChatListModel* chats() { return &m_chats; }
@@ -50,7 +48,7 @@ class AppState : public QObject {
   bool canSend() const {
     return m_phase == Phase::Ready || (m_partsReading.hasPart && !m_partsReading.makesWay);
   }
-  bool canStop() const;
+  bool canStop() const { return doesEngineStop() || m_imports.isBusy(); }
   const runtime::ModelFacts& model() const { return m_model; }
   // What who writes must know of the open model, in a sentence; mostly nothing.
   QString modelNote() const;
@@ -91,13 +89,11 @@ class AppState : public QObject {
   void send(const QString& text);
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
+  // Files are read beside the window, in their order, and attached then.
   void attachFile(const QString& path);
-  // For files that are not plain text; they are read on a thread of their own, in their order.
-  void setDocumentReader(const DocumentReader& reader) { m_documentReader = reader; }
-  bool takesDocument(const QString& path) const {
-    return DocumentFile::isSupported(path) || m_documentReader.takes(path);
-  }
-  QStringList documentEndings() const;  // lower case
+  void setDocumentReader(const DocumentReader& reader) { m_imports.setReader(reader); }
+  bool takesDocument(const QString& path) const { return m_imports.takes(path); }
+  QStringList documentEndings() const { return m_imports.endings(); }  // lower case
   // Documents that chats have read: shelfListed(). One of them is attached, if that can be now.
   void listShelf();
   void attachShelved(const QString& id, const QString& title);
@@ -181,7 +177,9 @@ class AppState : public QObject {
   void takeChat(const ChatEntry& chat);
   void finishWork();
   void attachNext();
-  void attachRich(const QString& path);
+  void connectImports();
+  void refuseDocument(const QString& title);
+  bool doesEngineStop() const;
   void beginAsking(const QString& text);
   void onPartsListed(const runtime::OlderParts& parts);
   void onReplaced(const runtime::MessagesReplaced& replaced);
@@ -232,8 +230,6 @@ class AppState : public QObject {
   ResumeState m_resume;
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
-  DocumentReader m_documentReader;
-  std::uint64_t m_import = 0;  // Stop begins another
   // Until its message is in the library.
   QString m_sentText;
   qint64 m_replacedMessage = 0;  // by that text; 0: it is a new one
@@ -253,7 +249,7 @@ class AppState : public QObject {
   QString m_reclaimText;
   QTimer m_typingRest;           // runs while the user writes
   bool m_hasIdleFailed = false;  // since the last request: not tried again before
-  QThreadPool m_imports;         // goes first: it waits for what is read
+  DocumentImports m_imports;     // goes first: it waits for what is read
 };
 
 }  // namespace satchel::ui

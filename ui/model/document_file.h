@@ -5,6 +5,7 @@
 #include <QString>
 #include <QStringList>
 #include <functional>
+#include <stop_token>
 
 #include "kernels/base/result.h"
 
@@ -13,8 +14,8 @@ namespace satchel::ui {
 // Reads documents that are not plain text; the program has it (app/documents).
 struct DocumentReader {
   QStringList endings;  // of their files: "pdf", "docx"; lower case
-  // Takes a while; of any thread, one call at a time.
-  std::function<Result<QString>(const QString& path)> read;
+  // Takes a while, but ends soon when it is stopped; of any thread, one call at a time.
+  std::function<Result<QString>(const QString& path, std::stop_token stop)> read;
 
   bool takes(const QString& path) const;
 };
