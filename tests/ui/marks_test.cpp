@@ -3,6 +3,8 @@
 
 #include <QContextMenuEvent>
 #include <QMenu>
+#include <QMessageBox>
+#include <QPushButton>
 #include <QTest>
 #include <QTimer>
 
@@ -43,6 +45,21 @@ class MarksTest : public testing::Test {
       if (action->text() == name) action->trigger();
     Scene::settle();
   }
+  // The box that asks first; null: there is none.
+  QMessageBox* asked() {
+    for (QMessageBox* box : scene.window->findChildren<QMessageBox*>())
+      if (box->isVisible()) return box;
+    return nullptr;
+  }
+  void answer(QMessageBox::StandardButton button) {
+    ASSERT_NE(asked(), nullptr);
+    asked()->button(button)->click();
+    Scene::settle();
+  }
+  void forget(int row) {
+    choose(row, u"Forget for good…"_s);
+    answer(QMessageBox::Ok);
+  }
   MessageMark markOf(int row) { return scene.state.conversation()->message(row).mark; }
   QString spoken(int row) {
     const ConversationModel& rows = *scene.state.conversation();
@@ -71,12 +88,41 @@ TEST_F(MarksTest, a_message_is_pinned_and_unpinned_by_its_menu) {
 
 TEST_F(MarksTest, what_is_forgotten_stays_so) {
   choose(1, u"Pin"_s);
-  choose(1, u"Forget for good"_s);
+  forget(1);
   EXPECT_EQ(markOf(1), MessageMark::Forgotten);
   EXPECT_TRUE(spoken(1).contains(u"Forgotten"_s));
   const QStringList left = actionsOf(1);
   EXPECT_FALSE(left.contains(u"Pin"_s) || left.contains(u"Unpin"_s) ||
-               left.contains(u"Forget for good"_s));
+               left.contains(u"Forget for good…"_s));
+}
+
+TEST_F(MarksTest, nothing_is_forgotten_unless_the_user_agrees) {
+  choose(1, u"Forget for good…"_s);
+  const QMessageBox* const box = asked();
+  ASSERT_NE(box, nullptr);
+  EXPECT_EQ(markOf(1), MessageMark::None);
+  EXPECT_EQ(box->defaultButton(), box->button(QMessageBox::Cancel));
+  EXPECT_TRUE(box->informativeText().contains(u"no later answer can use"_s));
+  EXPECT_TRUE(box->informativeText().contains(u"can't be undone"_s));
+  answer(QMessageBox::Cancel);
+  EXPECT_EQ(markOf(1), MessageMark::None);
+  EXPECT_EQ(asked(), nullptr);
+  choose(1, u"Forget for good…"_s);
+  QTest::keyClick(asked(), Qt::Key_Escape);
+  Scene::settle();
+  EXPECT_EQ(markOf(1), MessageMark::None);
+  EXPECT_EQ(asked(), nullptr);
+  forget(1);
+  EXPECT_EQ(markOf(1), MessageMark::Forgotten);
+  EXPECT_EQ(markOf(0), MessageMark::None);
+}
+
+TEST_F(MarksTest, a_message_that_went_while_the_box_was_open_is_not_forgotten_for_another) {
+  choose(1, u"Forget for good…"_s);
+  open({withId(userMessage(u"Hello."_s), 7), withId(answerMessage(u"Hi."_s), 8)});
+  answer(QMessageBox::Ok);
+  EXPECT_EQ(markOf(0), MessageMark::None);
+  EXPECT_EQ(markOf(1), MessageMark::None);
 }
 
 TEST_F(MarksTest, are_seen_beside_the_message) {
@@ -86,7 +132,7 @@ TEST_F(MarksTest, are_seen_beside_the_message) {
     const QImage pinned = picture(row);
     EXPECT_NE(before, pinned) << row;
     EXPECT_EQ(before.size(), pinned.size()) << "nothing moves";
-    choose(row, u"Forget for good"_s);
+    forget(row);
     EXPECT_NE(pinned, picture(row)) << row;
   }
 }

@@ -4,7 +4,9 @@
 #include <QContextMenuEvent>
 #include <QGuiApplication>
 #include <QMenu>
+#include <QMessageBox>
 #include <QMouseEvent>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QStyle>
 #include <QUrl>
@@ -303,16 +305,36 @@ void ConversationView::addVersionActions(QMenu& menu, int row) {
 void ConversationView::addMarkActions(QMenu& menu, int row) {
   if (!m_canMark || !m_canMark(row)) return;
   menu.addSeparator();
-  const auto add = [this, &menu, row](const QString& name, const QString& tip, MessageMark mark) {
-    menu.addAction(name, this, [this, row, mark] { Q_EMIT markAsked(row, mark); })->setToolTip(tip);
+  const auto add = [this, &menu](const QString& name, const QString& tip, auto&& act) {
+    menu.addAction(name, this, std::forward<decltype(act)>(act))->setToolTip(tip);
   };
   menu.setToolTipsVisible(true);
   if (m_model->message(row).mark == MessageMark::Pinned)
-    add(tr("Unpin"), tr("It may be compressed again."), MessageMark::None);
+    add(tr("Unpin"), tr("It may be compressed again."),
+        [this, row] { Q_EMIT markAsked(row, MessageMark::None); });
   else
-    add(tr("Pin"), tr("From now on it is not compressed."), MessageMark::Pinned);
-  add(tr("Forget for good"), tr("The model no longer sees it. Its words stay in the chat."),
-      MessageMark::Forgotten);
+    add(tr("Pin"), tr("From now on it is not compressed."),
+        [this, row] { Q_EMIT markAsked(row, MessageMark::Pinned); });
+  add(tr("Forget for good…"), tr("The model no longer sees it. Its words stay in the chat."),
+      [this, row] { askToForget(m_model->index(row)); });
+}
+
+// While the box is open, the chat may change: the row goes with its message.
+void ConversationView::askToForget(const QPersistentModelIndex& row) {
+  auto* box = new QMessageBox(QMessageBox::Warning, tr("Forget for good"),
+                              tr("Should the model forget this message?"),
+                              QMessageBox::Ok | QMessageBox::Cancel, this);
+  box->setInformativeText(
+      tr("The model no longer sees it, so no later answer can use what it says. Its words stay in "
+         "the chat. This can't be undone."));
+  box->button(QMessageBox::Ok)->setText(tr("Forget for good"));
+  box->setDefaultButton(QMessageBox::Cancel);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  connect(box, &QMessageBox::finished, this, [this, row](int chosen) {
+    if (chosen == QMessageBox::Ok && row.isValid())
+      Q_EMIT markAsked(row.row(), MessageMark::Forgotten);
+  });
+  box->open();
 }
 
 void ConversationView::addMessageActions(QMenu& menu, int row) {

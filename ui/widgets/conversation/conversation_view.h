@@ -45,6 +45,7 @@ class ConversationView : public QListView {
   // The row is to be said otherwise, or switched to an older (-1) or newer (1) version.
   void replaceAsked(int row);
   void versionAsked(int row, int step);
+  // Forgotten: the user agreed, having read what is lost.
   void markAsked(int row, satchel::ui::MessageMark mark);
 
  protected:
@@ -82,6 +83,7 @@ class ConversationView : public QListView {
   Found foundBy(const QContextMenuEvent& event);
   void addVersionActions(QMenu& menu, int row);
   void addMarkActions(QMenu& menu, int row);
+  void askToForget(const QPersistentModelIndex& row);
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);
   void toggleThoughts(int row);
