@@ -4,9 +4,7 @@
 namespace satchel::kvcache {
 
 #ifdef SATCHEL_HASH_AVX2
-XXH128_hash_t hash_avx2(HashedBytes first, HashedBytes second) {
-  return xxh3_of(first, second);
-}
+const HashLevel kHashAvx2 = {xxh3_add, xxh3_end};
 #endif
 
 }  // namespace satchel::kvcache

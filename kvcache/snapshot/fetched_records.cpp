@@ -14,7 +14,7 @@ Result<Record> verified(std::span<const std::byte> bytes, std::size_t n_expected
   if (bytes.size() != n_expected)
     return damaged("it has " + std::to_string(bytes.size()) + " of " + std::to_string(n_expected) +
                    " bytes");
-  return decode_record(bytes, coder, capacity);
+  return open_record(bytes, coder, capacity);
 }
 
 }  // namespace

@@ -225,18 +225,24 @@ void PlaneMap::split(std::span<const std::byte> values, std::span<std::byte* con
 
 void PlaneMap::join(std::span<const std::byte* const> streams, std::span<std::byte> values) const {
   SATCHEL_ASSERT(values.size() == total_bytes() && streams.size() == stream_bytes_.size());
-  std::vector<const std::byte*> next(streams.begin(), streams.end());
+  Joiner joiner(*this, streams);
   std::byte* to = values.data();
-  for (const std::uint16_t which : cut_of_)
-    for (const StreamPart& part : parts_[which]) {
-      const std::byte** const from = &next[part.stream];
-      if (part.numbers == Numbers::bytes) std::memcpy(to, *from, part.n);
-      if (part.numbers == Numbers::halves) join_halves(from[0], from[1], part.n, to);
-      if (part.numbers == Numbers::words) join_words(from, part.n, to);
-      if (part.numbers == Numbers::rising) join_rising(from, part.n, to);
-      for (std::size_t plane = 0; plane < planes_of(part.numbers); ++plane) from[plane] += part.n;
-      to += part.n * planes_of(part.numbers);
-    }
+  for (std::size_t i = 0; i < cut_of_.size(); ++i) to += joiner.next(to);
+}
+
+std::size_t PlaneMap::Joiner::next(std::byte* to) {
+  const std::byte* const begin = to;
+  for (const StreamPart& part : map_.parts_[map_.cut_of_[item_]]) {
+    const std::byte** const from = &next_[part.stream];
+    if (part.numbers == Numbers::bytes) std::memcpy(to, *from, part.n);
+    if (part.numbers == Numbers::halves) join_halves(from[0], from[1], part.n, to);
+    if (part.numbers == Numbers::words) join_words(from, part.n, to);
+    if (part.numbers == Numbers::rising) join_rising(from, part.n, to);
+    for (std::size_t plane = 0; plane < planes_of(part.numbers); ++plane) from[plane] += part.n;
+    to += part.n * planes_of(part.numbers);
+  }
+  ++item_;
+  return static_cast<std::size_t>(to - begin);
 }
 
 }  // namespace satchel::kvcache

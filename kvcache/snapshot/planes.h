@@ -61,6 +61,7 @@ class PlaneMap {
   // values: of all items, side by side. streams: one for each, as long as stream_bytes() says.
   void split(std::span<const std::byte> values, std::span<std::byte* const> streams) const;
   void join(std::span<const std::byte* const> streams, std::span<std::byte> values) const;
+  class Joiner;
 
  private:
   struct StreamPart {
@@ -71,6 +72,21 @@ class PlaneMap {
   std::vector<std::vector<StreamPart>> parts_ = {};  // of each cut
   std::vector<std::uint16_t> cut_of_ = {};
   std::vector<std::size_t> stream_bytes_ = {};
+};
+
+// Puts items together again, one after the other.
+class PlaneMap::Joiner {
+ public:
+  // map: outlives it
+  Joiner(const PlaneMap& map, std::span<const std::byte* const> streams)
+      : map_(map), next_(streams.begin(), streams.end()) {}
+  // `to` has room for the item. How many bytes it has.
+  std::size_t next(std::byte* to);
+
+ private:
+  const PlaneMap& map_;
+  std::vector<const std::byte*> next_;  // of each stream
+  std::size_t item_ = 0;
 };
 
 }  // namespace satchel::kvcache

@@ -58,6 +58,20 @@ Result<Record> read_record(std::span<const std::byte> bytes, const StreamCoder* 
   return record;
 }
 
+// A tight record's planes become its values.
+void join(Record& record, RecordCapacity& capacity) {
+  const PlaneStreams& planes = *record.planes;
+  const std::size_t n_values = planes.map.total_bytes();
+  const std::span<std::byte> values(capacity.values.at_least(n_values), n_values);
+  planes.map.join(planes.streams, values);
+  record.values = values;
+  record.planes.reset();
+}
+
+Error after_decoding() {
+  return damaged("its checksum is wrong after decoding");
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_record(RecordKind kind, RecordId id,
@@ -104,8 +118,9 @@ void sign_record(std::span<std::byte> bytes, const StreamCoder& coder) {
   sign_record(bytes);
   if (!is_tight(bytes)) return;
   RecordCapacity capacity;
-  const Result<Record> record = read_record(bytes, &coder, capacity);
+  Result<Record> record = read_record(bytes, &coder, capacity);
   if (!record.ok()) return;
+  join(*record, capacity);
   const std::size_t at = kRecordHeaderBytes + record->item_bytes.size();
   std::ranges::copy(record->payload_hash(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
   sign_record(bytes);
@@ -125,8 +140,8 @@ bool is_tight(std::span<const std::byte> bytes) {
   return bytes.size() >= kRecordHeaderBytes && version_of(bytes) == kTightVersion;
 }
 
-Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder* coder,
-                             RecordCapacity& capacity) {
+Result<Record> open_record(std::span<const std::byte> bytes, const StreamCoder* coder,
+                           RecordCapacity& capacity) {
   if (bytes.size() < kRecordHeaderBytes || bytes.size() > kRecordBytesMax)
     return damaged("it has " + std::to_string(bytes.size()) + " bytes");
   if (!std::ranges::equal(bytes.first(kMagic.size()), as_bytes(kMagic)))
@@ -134,10 +149,42 @@ Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder
   if (version_of(bytes) != kPlainVersion && version_of(bytes) != kTightVersion)
     return damaged("its version differs from its manifest's");
   if (record_checksum(bytes) != checksum_of(bytes)) return damaged("its checksum is wrong");
-  SATCHEL_TRY_ASSIGN(Record record, read_record(bytes, coder, capacity));
-  if (is_tight(bytes) && record.payload_hash() != record.payload_hash_stored)
-    return damaged("its checksum is wrong after decoding");
+  return read_record(bytes, coder, capacity);
+}
+
+Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder* coder,
+                             RecordCapacity& capacity) {
+  SATCHEL_TRY_ASSIGN(Record record, open_record(bytes, coder, capacity));
+  if (!record.planes) return record;
+  const Hash128 wanted = record.planes->payload_hash;
+  join(record, capacity);
+  if (record.payload_hash() != wanted) return after_decoding();
   return record;
+}
+
+ItemValues::ItemValues(const Record& record, Scratch& scratch)
+    : record_(record), scratch_(scratch) {
+  if (!record.planes) return;
+  joiner_.emplace(record.planes->map, record.planes->streams);
+  hasher_.add(record.item_bytes);
+}
+
+std::span<const std::byte> ItemValues::next() {
+  const std::size_t n_bytes = record_.items[item_++].n_bytes;
+  if (!joiner_) {
+    at_ += n_bytes;
+    return record_.values.subspan(at_ - n_bytes, n_bytes);
+  }
+  std::byte* const to = scratch_.at_least(n_bytes);
+  joiner_->next(to);
+  hasher_.add({to, n_bytes});
+  return {to, n_bytes};
+}
+
+Result<void> ItemValues::check() const {
+  SATCHEL_ASSERT(item_ == record_.items.size());
+  if (joiner_ && hasher_.hash() != record_.planes->payload_hash) return after_decoding();
+  return {};
 }
 
 }  // namespace satchel::kvcache

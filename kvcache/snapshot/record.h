@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -73,6 +74,13 @@ struct RecordCapacity {
   Scratch planes = {}, values = {};
 };
 
+// The values of a tight record, apart in planes.
+struct PlaneStreams {
+  PlaneMap map;
+  std::vector<const std::byte*> streams;
+  Hash128 payload_hash;  // what they must have when they are put together
+};
+
 struct Record {
   RecordKind kind = RecordKind::pages;
   RecordId id = 0;
@@ -80,14 +88,38 @@ struct Record {
   std::vector<RecordItem> items = {};
   std::span<const std::byte> item_bytes = {};  // as they are stored
   std::span<const std::byte> values = {};      // of all items, in order; no byte more
-  Hash128 payload_hash_stored = {};            // of a tight one: what payload_hash() must be
+  std::optional<PlaneStreams> planes = {};     // of one that was opened tight: it has no `values`
 
-  Hash128 payload_hash() const { return hash_bytes(item_bytes, values); }
+  Hash128 payload_hash() const {
+    return planes ? planes->payload_hash : hash_bytes(item_bytes, values);
+  }
 };
 // Safe for arbitrary bytes: checks magic, version, sizes and checksums. Fails with corrupt.
 //   bytes, capacity  must outlive the record
 //   coder            null: tight records are refused
 Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder* coder,
                              RecordCapacity& capacity);
+// The same, but that a tight record stays in planes, for ItemValues: each item is put together where
+// it is used, and no byte goes through main memory in between.
+Result<Record> open_record(std::span<const std::byte> bytes, const StreamCoder* coder,
+                           RecordCapacity& capacity);
+
+// The values of an opened record, item by item.
+class ItemValues {
+ public:
+  // record, scratch: outlive it; scratch is for one item
+  ItemValues(const Record& record, Scratch& scratch);
+  // Those of the next of its items, valid until the following call.
+  std::span<const std::byte> next();
+  // Whether they were what was saved, after the last. Fails with corrupt.
+  Result<void> check() const;
+
+ private:
+  const Record& record_;
+  Scratch& scratch_;
+  std::optional<PlaneMap::Joiner> joiner_;
+  Hasher hasher_;
+  std::size_t item_ = 0, at_ = 0;
+};
 
 }  // namespace satchel::kvcache

@@ -104,15 +104,17 @@ Result<void> Restorer::take_memory() {
 Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
   if (record.checksum != entry.checksum || record.id != entry.id || record.kind != entry.kind)
     return damaged("it is not the record that the manifest names");
-  std::size_t at = 0;
+  ItemValues values(record, item_);
   for (std::size_t i = 0; i < record.items.size(); ++i) {
-    const RecordItem& item = record.items[i];
-    const Result<void> added = add_item(record.kind, item, record.values.subspan(at, item.n_bytes));
-    if (!added.ok()) {
-      undo(record.kind, std::span(record.items).first(i));
-      return added.error();
-    }
-    at += item.n_bytes;
+    const Result<void> added = add_item(record.kind, record.items[i], values.next());
+    if (added.ok()) continue;
+    undo(record.kind, std::span(record.items).first(i));
+    return added.error();
+  }
+  const Result<void> checked = values.check();
+  if (!checked.ok()) {
+    undo(record.kind, record.items);
+    return checked.error();
   }
   StoredRecord stored{.entry = entry};
   const bool are_pages = record.kind == RecordKind::pages,

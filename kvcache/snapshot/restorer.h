@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "kvcache/snapshot/record.h"
 #include "kvcache/snapshot/snapshot_state.h"
 
 namespace satchel::kvcache {
@@ -70,6 +71,7 @@ class Restorer {
   CacheState& cache_;
   Manifest& manifest_;
   std::vector<StagedLane> lanes_;
+  Scratch item_ = {};
   std::unordered_map<std::uint64_t, Page> pages_ = {};
   std::vector<std::vector<bool>> scores_;       // [chunks][lanes]: whether they are here
   std::vector<std::size_t> tails_before_ = {};  // tail_kept of each lane

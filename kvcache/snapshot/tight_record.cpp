@@ -129,22 +129,20 @@ void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<cons
 
 Result<void> read_tight(ByteReader& reader, Record& record, const StreamCoder* coder,
                         RecordCapacity& capacity) {
-  record.payload_hash_stored = reader.array<sizeof(Hash128)>();
+  const Hash128 payload_hash = reader.array<sizeof(Hash128)>();
   const auto coder_number = reader.number<std::uint16_t>();
   if (coder == nullptr || coder->number() != coder_number)
     return damaged("it uses a coding that this version does not know");
   const std::size_t n_cuts = reader.number<std::uint16_t>();
   SATCHEL_TRY_ASSIGN(const CutTable table, read_cuts(reader, n_cuts, record.items.size()));
   const std::size_t n_head = kRecordHeaderBytes + record.item_bytes.size();
-  const std::optional<PlaneMap> map =
+  std::optional<PlaneMap> map =
       PlaneMap::make(table.cuts, table.cut_of, kRecordBytesMax - std::min(n_head, kRecordBytesMax));
   if (!map || !fits(table, record.items)) return damaged("its items are cut in the wrong places");
-  const std::size_t n_values = map->total_bytes();
-  SATCHEL_TRY_ASSIGN(const std::vector<const std::byte*> streams,
-                     read_streams(reader, *map, *coder, capacity.planes.at_least(n_values)));
-  const std::span<std::byte> values(capacity.values.at_least(n_values), n_values);
-  map->join(streams, values);
-  record.values = values;
+  SATCHEL_TRY_ASSIGN(
+      std::vector<const std::byte*> streams,
+      read_streams(reader, *map, *coder, capacity.planes.at_least(map->total_bytes())));
+  record.planes = {std::move(*map), std::move(streams), payload_hash};
   return {};
 }
 

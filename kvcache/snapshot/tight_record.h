@@ -22,9 +22,8 @@ struct StreamCoding {
 // values: of the items, as encode_record() has them.
 void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,
                  std::span<const std::byte> values, const StreamCoding& coding);
-// Into the record's values, and the hash that they must have; it has its items already. Fails with
-// corrupt. Before anything is allocated its size is known to be no more than a plain record may
-// have.
+// Into the record's planes; it has its items already. Fails with corrupt. Before anything is
+// allocated its size is known to be no more than a plain record may have.
 Result<void> read_tight(ByteReader& reader, Record& record, const StreamCoder* coder,
                         RecordCapacity& capacity);
 

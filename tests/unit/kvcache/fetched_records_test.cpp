@@ -60,7 +60,15 @@ TEST(FetchedRecords, come_in_order_each_with_its_own_bytes) {
     ASSERT_TRUE(record.ok()) << record.error().message;
     EXPECT_EQ(record->id, entry.id);
     EXPECT_EQ(records.n_bytes(), entry.n_bytes);
-    EXPECT_EQ(Bytes(record->values.begin(), record->values.end()), values_of(entry.id));
+    Scratch scratch;
+    ItemValues values(*record, scratch);
+    Bytes all;
+    for (std::size_t i = 0; i < record->items.size(); ++i) {
+      const std::span<const std::byte> item = values.next();
+      all.insert(all.end(), item.begin(), item.end());
+    }
+    EXPECT_TRUE(values.check().ok());
+    EXPECT_EQ(all, values_of(entry.id));
   }
   EXPECT_EQ(*records.next(), nullptr);
 }

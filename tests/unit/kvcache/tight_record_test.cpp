@@ -180,6 +180,27 @@ TEST(TightRecord,
   EXPECT_FALSE(refuses(forged));
 }
 
+TEST(TightRecord, put_together_item_by_item_it_is_checked_behind_the_last) {
+  const Bytes values = random_bytes(4000, 9);
+  const Made made = make(values, one_stretch(Numbers::bytes, values.size()));
+  for (const bool is_forged : {false, true}) {
+    Bytes record = made.record;
+    if (is_forged) record[kHead] ^= std::byte{1};  // the hash of the payload
+    sign_record(record);
+    RecordCapacity capacity;
+    const Result<Record> opened = open_record(record, &kToy, capacity);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    Scratch scratch;
+    ItemValues items(*opened, scratch);
+    EXPECT_TRUE(std::ranges::equal(items.next(), values));
+    const Result<void> checked = items.check();
+    EXPECT_EQ(checked.ok(), !is_forged);
+    if (is_forged) {
+      EXPECT_EQ(checked.error().kind, ErrorKind::corrupt);
+    }
+  }
+}
+
 TEST(TightRecord, every_length_and_every_changed_byte_of_a_stream_is_found_though_it_is_signed) {
   const Bytes values = random_bytes(600, 9);
   const Made made = make(values, one_stretch(Numbers::bytes, values.size()));
