@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/cli/exit_codes.h"
+#include "app/cli/text_table.h"
 #include "kvcache/base/json.h"
 #include "kvcache/recipes/pipeline.h"
 #include "kvcache/stages/registry.h"
@@ -101,23 +102,6 @@ Json to_json(const kvcache::Recipe& recipe, const std::vector<StageText>& stages
               {"needs", needs_of(recipe)},
               {"stages", rows},
               {"recipe", Json::parse(recipe.json(), nullptr, false)}};
-}
-
-// At most 96 columns, broken at blanks.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t kColumns = 96;
-  std::string out, line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
-      out += std::string(indent, ' ') + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    at = end + 1;
-  }
-  return out + std::string(indent, ' ') + line + "\n";
 }
 
 std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>& stages,

@@ -35,6 +35,22 @@ std::string aligned(const std::vector<Cells>& rows) {
   return text;
 }
 
+std::string wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kColumns = 96;
+  std::string out, line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      out += std::string(indent, ' ') + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return out + std::string(indent, ' ') + line + "\n";
+}
+
 std::string short_percent(double share) {
   const double percent = 100 * share;
   return format_fixed(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
