@@ -22,6 +22,7 @@ void add_encrypt(CLI::App& app, const Choose& choose);  // and decrypt
 void add_demo(CLI::App& app, const Choose& choose);
 void add_info(CLI::App& app, const Choose& choose);
 void add_recipes(CLI::App& app, const Choose& choose);
+void add_systems(CLI::App& app, const Choose& choose);
 void add_estimate(CLI::App& app, const Choose& choose);
 // What describes the commands that were added before and after it (`app` outlives the run).
 void add_completion(CLI::App& app, const Choose& choose);

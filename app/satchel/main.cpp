@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   satchel::app::add_demo(app, choose);
   satchel::app::add_info(app, choose);
   satchel::app::add_recipes(app, choose);
+  satchel::app::add_systems(app, choose);
   satchel::app::add_estimate(app, choose);
 #ifdef SATCHEL_SERVER
   satchel::app::add_serve(app, choose);

@@ -1,6 +1,7 @@
 // What `satchel eval compose` measures: the user's files as documents; notes of the bundled model's
 // questions, or texts that are made with facts in them, each cut into documents at ends of
-// sentences, which then stand in another order. Or a made text into which a sentence is inserted.
+// sentences, which then stand in another order. Or a made text into which a sentence is inserted
+// (PIE, arXiv:2407.03157).
 //   errors  of files, before a model is opened; PARAM: too few documents; those of needles, recall
 //           and tokenizer
 #pragma once
