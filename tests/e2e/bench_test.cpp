@@ -66,6 +66,26 @@ TEST(Bench, of_resuming_measures_the_saved_chat_and_nothing_else) {
   EXPECT_LT(rows[0]["bytes_on_disk"], rows[1]["bytes_on_disk"]) << "balanced, then full";
 }
 
+TEST(Bench, of_resuming_has_a_row_for_the_chat_once_it_is_thinned) {
+  const Folder home;
+  const Finished done = run(home, {"bench", "resume", "--recipes", "balanced,full", "--length",
+                                   "600", "--rounds", "1", "--thinned", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.err.find("full: nothing of this chat's saved cache can be thinned"),
+            std::string::npos)
+      << done.err;
+  const json rows = done.json()["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_FALSE(rows[0]["thinned"]);
+  EXPECT_TRUE(rows[1]["thinned"]);
+  EXPECT_EQ(rows[1]["recipe"], "balanced");
+  EXPECT_EQ(rows[1]["reread_tokens"], 0) << "the whole chat came from the thinned cache";
+  EXPECT_LT(rows[1]["bytes_on_disk"], rows[0]["bytes_on_disk"]);
+  EXPECT_GT(rows[1]["thin_ms"], 0);
+  EXPECT_GT(rows[1]["resume_ms_warm"], 0);
+  EXPECT_FALSE(rows[2]["thinned"]) << "full has nothing to thin";
+}
+
 TEST(Bench, of_drafts_compares_answers_with_and_without_them) {
   const Folder home;
   const Finished done =

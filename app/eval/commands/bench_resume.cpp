@@ -23,6 +23,7 @@ struct ResumeOptions {
   std::vector<double> keeps;
   std::size_t n_tokens = 0;  // 0: kTokensMost, or what the context takes
   std::size_t rounds = 5;
+  bool thins = false;
 };
 
 constexpr std::size_t kTokensMost = 32'000;
@@ -49,33 +50,36 @@ double share_of_plain(const std::vector<eval::ResumeTimes>& rounds) {
   return eval::median(std::move(values));
 }
 
-Json row_of(const Variant& variant, const eval::ResumeSpeed& speed) {
+Json row_of(const Variant& variant, const eval::ResumeSpeed& speed,
+            const eval::ResumeRounds& rounds) {
   using Times = eval::ResumeTimes;
   return Json{{"recipe", variant.name},
+              {"thinned", &rounds != &speed.saved},
               {"keep", variant.recipe.keep()},
               {"tokens", speed.n_tokens},
-              {"rounds", speed.warm.size()},
-              {"resume_ms_warm", median_of(speed.warm, &Times::resume_ms)},
-              {"resume_ms_cold", median_of(speed.cold, &Times::resume_ms)},
-              {"resume_cpu_ms_warm", median_of(speed.warm, &Times::resume_cpu_ms)},
-              {"open_ms_warm", median_of(speed.warm, &Times::open_ms)},
-              {"open_ms_cold", median_of(speed.cold, &Times::open_ms)},
-              {"plain_read_ms_warm", median_of(speed.warm, &Times::plain_ms)},
-              {"plain_read_ms_cold", median_of(speed.cold, &Times::plain_ms)},
-              {"share_of_plain_read_warm", share_of_plain(speed.warm)},
-              {"share_of_plain_read_cold", share_of_plain(speed.cold)},
-              {"still_in_page_cache", speed.still_there},
-              {"reread_tokens", speed.n_reread},
+              {"rounds", rounds.warm.size()},
+              {"resume_ms_warm", median_of(rounds.warm, &Times::resume_ms)},
+              {"resume_ms_cold", median_of(rounds.cold, &Times::resume_ms)},
+              {"resume_cpu_ms_warm", median_of(rounds.warm, &Times::resume_cpu_ms)},
+              {"open_ms_warm", median_of(rounds.warm, &Times::open_ms)},
+              {"open_ms_cold", median_of(rounds.cold, &Times::open_ms)},
+              {"plain_read_ms_warm", median_of(rounds.warm, &Times::plain_ms)},
+              {"plain_read_ms_cold", median_of(rounds.cold, &Times::plain_ms)},
+              {"share_of_plain_read_warm", share_of_plain(rounds.warm)},
+              {"share_of_plain_read_cold", share_of_plain(rounds.cold)},
+              {"still_in_page_cache", rounds.still_there},
+              {"reread_tokens", rounds.n_reread},
               {"prefill_ms", speed.prefill_ms},
               {"idle_ms", speed.idle_ms},
               {"save_ms", speed.save_ms},
-              {"bytes_on_disk", speed.bytes_on_disk},
+              {"thin_ms", speed.thin_ms},
+              {"bytes_on_disk", rounds.bytes_on_disk},
               {"bytes_fp16", speed.stats.fp16_bytes},
               {"cache", to_json(speed.stats)}};
 }
 
 constexpr const char* kHead =
-    "recipe           tokens     on disk  in fp16    warm      cold      plain read, cold  "
+    "recipe             tokens     on disk  in fp16    warm      cold      plain read, cold  "
     "prefill\n";
 
 std::string line_of(const Json& row) {
@@ -83,20 +87,22 @@ std::string line_of(const Json& row) {
   const auto time = [&](const char* name) { return format_seconds(row[name]); };
   const std::string plain = time("plain_read_ms_cold") + " (" +
                             format_percent(row["share_of_plain_read_cold"]) + " of its speed)";
-  return padded(row["recipe"], 17) + padded(with_thousands(row["tokens"]), 11) +
+  const std::string name =
+      row["recipe"].get<std::string>() + (row["thinned"].get<bool>() ? ", thinned" : "");
+  return padded(name, 19) + padded(with_thousands(row["tokens"]), 11) +
          padded(bytes("bytes_on_disk"), 9) + padded(bytes("bytes_fp16"), 11) +
          padded(time("resume_ms_warm"), 10) + padded(time("resume_ms_cold"), 10) +
          padded(plain, 18) + time("prefill_ms") + "\n";
 }
 
 // What makes a row less than it seems.
-void warn(const Variant& variant, const eval::ResumeSpeed& speed, Console& console) {
-  if (speed.n_reread > 0)
-    console.warning(variant.name + ": " + with_thousands(speed.n_reread) +
+void warn(const Variant& variant, const eval::ResumeRounds& rounds, Console& console) {
+  if (rounds.n_reread > 0)
+    console.warning(variant.name + ": " + with_thousands(rounds.n_reread) +
                     " tokens were not in the saved cache and were read again, so these times are "
                     "not those of a resume.");
-  if (speed.still_there > 0)
-    console.warning(variant.name + ": " + format_percent(speed.still_there) +
+  if (rounds.still_there > 0)
+    console.warning(variant.name + ": " + format_percent(rounds.still_there) +
                     " of the files stayed in the page cache, so \"cold\" is not quite cold. Let "
                     "TMPDIR name a folder on a disk.");
 }
@@ -108,8 +114,10 @@ Result<void> run(const ResumeOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const eval::BookSpec book,
                      close_to_length({.n_facts = 1}, length_of(options, engine->config().context),
                                      engine->tokenizer()));
-  const eval::ResumeSpec spec{
-      .text = eval::make_book(book).text, .limit_bytes = limit, .rounds = options.rounds};
+  const eval::ResumeSpec spec{.text = eval::make_book(book).text,
+                              .limit_bytes = limit,
+                              .rounds = options.rounds,
+                              .thins = options.thins};
   console.note(engine->config().name + " on " + engine->device() + ", median of " +
                std::to_string(options.rounds));
   Json rows = Json::array();
@@ -120,9 +128,15 @@ Result<void> run(const ResumeOptions& options, Console& console) {
                        eval::measure_resume(*engine, variant.recipe, spec, begin_interruptible(),
                                             console.progress()));
     console.end_progress();
-    warn(variant, speed, console);
-    rows.push_back(row_of(variant, speed));
-    if (!console.json()) console.data(line_of(rows.back()));
+    const auto add = [&](const eval::ResumeRounds& rounds) {
+      warn(variant, rounds, console);
+      rows.push_back(row_of(variant, speed, rounds));
+      if (!console.json()) console.data(line_of(rows.back()));
+    };
+    add(speed.saved);
+    if (speed.thinned) add(*speed.thinned);
+    if (options.thins && !speed.thinned)
+      console.note(variant.name + ": nothing of this chat's saved cache can be thinned.");
   }
   tell_rows(*engine, rows, console);
   return {};
@@ -141,6 +155,8 @@ void add_bench_resume(CLI::App& bench, const Choose& choose) {
       ->check(whole_number(1, 100'000'000));
   add_variant_options(*command, options->recipes, options->keeps);
   add_rounds_option(*command, options->rounds, "Resumes of each kind; the median is shown");
+  command->add_flag("--thinned", options->thins,
+                    "Also resume each chat once its saved cache is thinned, as --thin-after does");
   command->add_option("--budget", options->common.budget,
                       "Memory limit of the chat, such as 300MB. Default: as in a chat");
   add_output_options(*command, options->common);

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/contract/cache_key.h"
+
 namespace satchel::eval {
 namespace {
 
@@ -41,6 +43,17 @@ runtime::SessionOptions KeptChat::kept(runtime::SessionOptions options) const {
   options.journal = &store_->library();
   options.records = store_->records();
   return options;
+}
+
+Result<std::size_t> KeptChat::thin(const std::stop_token& stop) const {
+  storage::KvStore* const kv = store_->kv();
+  if (kv == nullptr) return std::size_t{0};
+  const kvcache::CacheKey key = runtime::cache_key(chat_);
+  SATCHEL_TRY_ASSIGN(const auto caches, kv->list());
+  for (const kvcache::SavedCache& cache : caches)
+    if (cache.key != key) SATCHEL_TRY(kv->drop(cache.key));
+  SATCHEL_TRY_ASSIGN(const kvcache::ThinReport report, kv->thin(key, stop));
+  return report.n_records;
 }
 
 Result<std::vector<fs::path>> KeptChat::files() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "app/cli/scratch_folder.h"
@@ -22,6 +23,9 @@ class KeptChat {
   runtime::SessionOptions kept(runtime::SessionOptions options) const;
   storage::Library& library() const { return store_->library(); }
   runtime::ChatId id() const { return chat_; }
+  // Thins what is saved of the chat, as --thin-after does; how many records became smaller. The
+  // shelf's copy of its document goes: what is shared with it would stay as it is.
+  Result<std::size_t> thin(const std::stop_token& stop) const;
   Result<std::uint64_t> bytes_on_disk() const;
   Result<std::vector<std::filesystem::path>> files() const;
   // As a program's end and the next one's beginning do it. No session may hold the chat; between

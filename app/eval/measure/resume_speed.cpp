@@ -28,9 +28,11 @@ class Meter {
  private:
   Result<std::unique_ptr<Session>> new_session() const;
   Result<void> make_chat(const runtime::ProgressFn& progress);
-  Result<void> drop_pages();
+  Result<void> drop_pages(ResumeRounds& out) const;
   Result<double> plain_ms() const;
-  Result<ResumeTimes> resume();
+  Result<ResumeTimes> resume(ResumeRounds& out) const;
+  Result<ResumeRounds> rounds();
+  Result<bool> thin();
 
   runtime::Engine& engine_;
   const kvcache::Recipe& recipe_;
@@ -69,9 +71,9 @@ Result<void> Meter::make_chat(const runtime::ProgressFn& progress) {
   return {};
 }
 
-Result<void> Meter::drop_pages() {
+Result<void> Meter::drop_pages(ResumeRounds& out) const {
   SATCHEL_TRY_ASSIGN(const double left, drop_from_page_cache(files_));
-  out_.still_there = std::max(out_.still_there, left);
+  out.still_there = std::max(out.still_there, left);
   return {};
 }
 
@@ -81,7 +83,7 @@ Result<double> Meter::plain_ms() const {
   return clock_.steady_ms() - began;
 }
 
-Result<ResumeTimes> Meter::resume() {
+Result<ResumeTimes> Meter::resume(ResumeRounds& out) const {
   if (stop_.stop_requested()) return stopped();
   engine_.state().arena.reset();  // else its pages would have been touched before
   ResumeTimes times;
@@ -93,30 +95,51 @@ Result<ResumeTimes> Meter::resume() {
     SATCHEL_TRY_ASSIGN(const runtime::ResumeReport report, session->resume(stop_, {}));
     times.resume_ms = clock_.steady_ms() - opened;
     times.resume_cpu_ms = cpu_ms() - opened_cpu;
-    out_.n_reread = std::max(out_.n_reread, report.n_reread);
+    out.n_reread = std::max(out.n_reread, report.n_reread);
   }
   times.open_ms = opened - began;
   kept_->close();
   return times;
 }
 
+Result<ResumeRounds> Meter::rounds() {
+  ResumeRounds out;
+  SATCHEL_TRY_ASSIGN(out.bytes_on_disk, kept_->bytes_on_disk());
+  for (std::size_t round = 0; round < spec_.rounds; ++round) {
+    SATCHEL_TRY_ASSIGN(files_, kept_->files());
+    SATCHEL_TRY(drop_pages(out));
+    SATCHEL_TRY_ASSIGN(const double plain_cold, plain_ms());
+    SATCHEL_TRY(drop_pages(out));
+    SATCHEL_TRY_ASSIGN(ResumeTimes cold, resume(out));
+    cold.plain_ms = plain_cold;
+    out.cold.push_back(cold);
+    SATCHEL_TRY(plain_ms());  // not all pages are part of a resume
+    SATCHEL_TRY_ASSIGN(ResumeTimes warm, resume(out));
+    SATCHEL_TRY_ASSIGN(warm.plain_ms, plain_ms());
+    out.warm.push_back(warm);
+  }
+  return out;
+}
+
+// Whether there was anything to thin.
+Result<bool> Meter::thin() {
+  SATCHEL_TRY(kept_->open_again());
+  const double began = clock_.steady_ms();
+  SATCHEL_TRY_ASSIGN(const std::size_t n_records, kept_->thin(stop_));
+  out_.thin_ms = clock_.steady_ms() - began;
+  kept_->close();
+  return n_records > 0;
+}
+
 Result<ResumeSpeed> Meter::run(const runtime::ProgressFn& progress) {
   SATCHEL_TRY_ASSIGN(kept_, KeptChat::make());
   SATCHEL_TRY(make_chat(progress));
   kept_->close();
-  SATCHEL_TRY_ASSIGN(out_.bytes_on_disk, kept_->bytes_on_disk());
-  for (std::size_t round = 0; round < spec_.rounds; ++round) {
-    SATCHEL_TRY_ASSIGN(files_, kept_->files());
-    SATCHEL_TRY(drop_pages());
-    SATCHEL_TRY_ASSIGN(const double plain_cold, plain_ms());
-    SATCHEL_TRY(drop_pages());
-    SATCHEL_TRY_ASSIGN(ResumeTimes cold, resume());
-    cold.plain_ms = plain_cold;
-    out_.cold.push_back(cold);
-    SATCHEL_TRY(plain_ms());  // not all pages are part of a resume
-    SATCHEL_TRY_ASSIGN(ResumeTimes warm, resume());
-    SATCHEL_TRY_ASSIGN(warm.plain_ms, plain_ms());
-    out_.warm.push_back(warm);
+  SATCHEL_TRY_ASSIGN(out_.saved, rounds());
+  if (!spec_.thins) return std::move(out_);
+  SATCHEL_TRY_ASSIGN(const bool is_thinned, thin());
+  if (is_thinned) {
+    SATCHEL_TRY_ASSIGN(out_.thinned, rounds());
   }
   return std::move(out_);
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct ResumeSpec {
   std::string text;             // of the chat's one document
   std::size_t limit_bytes = 0;  // 0: the engine's default
   std::size_t rounds = 5;
+  bool thins = false;  // and resumes it as it is once it was thinned
 };
 struct ResumeTimes {
   double open_ms = 0;    // the library and the saved caches
@@ -29,16 +31,22 @@ struct ResumeTimes {
   double resume_cpu_ms = 0;
   double plain_ms = 0;  // the files, from the first byte to the last
 };
-struct ResumeSpeed {
-  std::size_t n_tokens = 0;
-  std::size_t n_reread = 0;         // the most of any round; more than 0: nothing below compares
-  double prefill_ms = 0;            // of the text
-  double idle_ms = 0, save_ms = 0;  // the work behind it; saving
-  std::uint64_t bytes_on_disk = 0;  // of all files
-  kvcache::CacheStats stats;        // before it was saved
+// Resumes of the same files.
+struct ResumeRounds {
   std::vector<ResumeTimes> cold, warm;  // of each round
+  std::size_t n_reread = 0;             // the most of any round; more than 0: no time compares
+  std::uint64_t bytes_on_disk = 0;      // of all files
   double still_there = 0;  // the largest share of the files that could not be put out of the page
                            // cache: above 0, cold times are too good
+};
+struct ResumeSpeed {
+  std::size_t n_tokens = 0;
+  double prefill_ms = 0;                // of the text
+  double idle_ms = 0, save_ms = 0;      // the work behind it; saving
+  kvcache::CacheStats stats;            // before it was saved
+  ResumeRounds saved;                   // as it was saved
+  double thin_ms = 0;                   // thinning it then
+  std::optional<ResumeRounds> thinned;  // where it was asked for, and something could be thinned
 };
 Result<ResumeSpeed> measure_resume(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                    const ResumeSpec& spec, std::stop_token stop,
