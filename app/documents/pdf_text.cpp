@@ -2,6 +2,7 @@
 // process group, and part of no library here.
 #include "app/child.h"
 #include "app/documents/formats.h"
+#include "runtime/chat/page_marks.h"
 
 namespace satchel::app {
 namespace {
@@ -17,7 +18,7 @@ std::string with_page_marks(std::string_view text) {
     const std::size_t last = words.find_last_not_of(kBlank);
     if (last != words.npos) {
       if (!out.empty()) out += '\n';
-      out += "[Page " + std::to_string(page) + "]\n";
+      out += runtime::page_mark(page) + '\n';
       out += words.substr(0, last + 1);
       out += '\n';
     }

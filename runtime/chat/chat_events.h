@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/base/index_range.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/chat/model_facts.h"
 #include "runtime/chat/whole_documents.h"
@@ -47,6 +48,7 @@ enum class ChatTask {
   set_thinking,
   go_on,
   older_parts,
+  find_quotes,
   estimate_presets,
   preview_memory,
   change_memory,
@@ -162,6 +164,22 @@ struct OlderParts {
   std::vector<OlderPart> parts;
 };
 
+// What an answer repeats of a document of its chat, word for word (quotes.h).
+struct AnswerQuote {
+  MessageId answer;
+  IndexRange said;        // in its text, in bytes
+  MessageId document;     // as in ChatOpened
+  std::string title;      // its
+  IndexRange passage;     // in its text, in bytes
+  std::size_t page = 0;   // where the passage begins, from 1; 0: not known
+  std::string text = {};  // the passage, as the document has it
+};
+// All quotes of that answer, in order; 0: of all the chat's answers.
+struct QuotesFound {
+  MessageId answer;
+  std::vector<AnswerQuote> quotes;
+};
+
 // --- its memory
 // Every step that made the chat smaller, oldest first. Comes before the report of what made it
 // grow.
@@ -196,9 +214,9 @@ using ChatEvent =
                  PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
                  ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
                  VersionsChanged, MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta,
-                 ContextEnded, WentOn, OlderParts, GenerateReport, ReadReport, CorrectReport, ExactReport,
-                 kvcache::SaveReport,
-                 ChatMemory, LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 ContextEnded, WentOn, OlderParts, QuotesFound, GenerateReport, ReadReport,
+                 CorrectReport, ExactReport, kvcache::SaveReport, ChatMemory, LedgerChanged,
+                 MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

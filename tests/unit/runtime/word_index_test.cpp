@@ -50,6 +50,34 @@ TEST(Words, ascii_text_has_the_words_that_it_has_beside_other_letters) {
   }
 }
 
+TEST(Words, each_stands_at_its_place) {
+  const std::string text = "\xff Mia's \xC4\xB0\xC3\x89t\xC3\xA9, 3.5 \xC3( 東京 end";
+  std::vector<std::string> placed, found;
+  for_each_placed_word(text, [&](std::string_view word, IndexRange place) {
+    found.emplace_back(word);
+    placed.push_back(text.substr(place.begin, place.size()));
+    return true;
+  });
+  EXPECT_EQ(found, words(text));
+  EXPECT_THAT(placed,
+              ElementsAre("Mia", "s", "\xC4\xB0\xC3\x89t\xC3\xA9", "3", "5", "東", "京", "end"));
+}
+
+// Of a text that is looked at in several pieces.
+TEST(Words, long_texts_have_the_words_that_their_parts_have_until_no_more_are_wanted) {
+  std::string text;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string word = "w" + std::to_string(i) + (i % 3 == 0 ? "é" : "");
+    text += word + (i % 7 == 0 ? "\n" : i % 11 == 0 ? "\xE2\x80\xA8" : " ");
+    expected.push_back(word);
+  }
+  EXPECT_EQ(words(text), expected);
+  std::size_t n = 0;
+  for_each_placed_word(text, [&](std::string_view, IndexRange) { return ++n < 700; });
+  EXPECT_EQ(n, 700);
+}
+
 TEST(Words, case_is_lowered_beyond_ascii) {
   EXPECT_THAT(words("ÄRGER ŁÓDŹ ΑΘΉΝΑ МОСКВА ԲԱՐԵՎ"),
               ElementsAre("ärger", "łódź", "αθήνα", "москва", "բարեվ"));
