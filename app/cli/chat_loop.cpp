@@ -11,6 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/line_editor.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/quote_text.h"
 #include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
@@ -330,7 +331,16 @@ void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
   console_.note("No older part has the words of the message. /all QUESTION asks each part.");
 }
 
+runtime::QuotesFound ChatLoop::quotes_of(runtime::MessageId answer) {
+  if (answer.value == 0) return {};
+  auto found =
+      conversation_->service().quotes(conversation_->chat(), answer, conversation_->call());
+  return found.ok() ? *found : runtime::QuotesFound();
+}
+
 void ChatLoop::tell(const runtime::GenerateReport& report) {
+  const runtime::QuotesFound quotes = quotes_of(report.answer);
+  for (const std::string& line : describe(quotes)) console_.dim_note(line);
   if (!console_.json() && !report.thoughts.text.empty())
     console_.note(app::describe(report.thoughts, options_.shows_thoughts));
   if (!report.read.reread.empty()) console_.note(kvcache::describe(report.read.reread));
@@ -352,6 +362,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"document_ids", ids_of(documents_)},
                      {"answer", report.text},
                      {"thoughts", report.thoughts.text},
+                     {"quotes", app::to_json(quotes)},
                      {"finish", name(report.finish)},
                      {"older_parts", report.episodes.n_all},
                      {"parts_seen", report.episodes.seen},

@@ -66,6 +66,7 @@ class ChatLoop {
   void tell(const runtime::GenerateReport& report);
   bool is_read_later(const Error& problem);
   void tell(const runtime::SeenEpisodes& episodes);
+  runtime::QuotesFound quotes_of(runtime::MessageId answer);  // none, where that fails
   // What the conversation's calls tell while they run.
   void see(const runtime::ChatEvent& event);
   void see(const runtime::StoredMessage& message);

@@ -85,6 +85,10 @@ void Console::aside(std::string_view text) {
   write(stderr, (dims ? "\x1b[2m" : "") + shown(text, dims) + (dims ? "\x1b[0m" : ""));
 }
 
+void Console::dim_note(std::string_view line) {
+  if (!quiet_) aside(std::string(line) + "\n");
+}
+
 void Console::document(const Json& json) {
   end_progress();
   write(stdout, json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");

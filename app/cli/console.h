@@ -23,13 +23,14 @@ class Console {
   bool interactive() const { return stdin_terminal_ && stdout_terminal_; }
   bool reads_terminal() const { return stdin_terminal_; }
 
-  void data(std::string_view text);     // stdout, as it is, flushed
-  void note(std::string_view line);     // stderr, unless --quiet
-  void prose(std::string_view text);    // stdout, or stderr where --json has stdout for itself
-  void reply(std::string_view line);    // stderr, always: what somebody asked for
-  void warning(std::string_view line);  // stderr, always
-  void aside(std::string_view text);    // stderr, as it is, dim on a terminal
-  void document(const Json& json);      // one line on stdout
+  void data(std::string_view text);      // stdout, as it is, flushed
+  void note(std::string_view line);      // stderr, unless --quiet
+  void prose(std::string_view text);     // stdout, or stderr where --json has stdout for itself
+  void reply(std::string_view line);     // stderr, always: what somebody asked for
+  void warning(std::string_view line);   // stderr, always
+  void aside(std::string_view text);     // stderr, as it is, dim on a terminal
+  void dim_note(std::string_view line);  // a note, likewise
+  void document(const Json& json);       // one line on stdout
   // Says what went wrong on stderr (and as JSON on stdout under --json); returns the exit code.
   int fail(const Error& error);
 

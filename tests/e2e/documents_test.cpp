@@ -62,6 +62,33 @@ TEST(Documents, that_are_stopped_while_they_are_read_end_all_that_reads_them) {
   EXPECT_TRUE(line.has_ended());
 }
 
+TEST(Documents, are_named_where_an_answer_repeats_one_of_their_passages) {
+  const Folder home;
+  const std::string document =
+      home.write("tower.txt",
+                 "[Page 1]\nA tower.\n\n[Page 2]\nThe brass bell hangs in the old room "
+                 "of\nthe tower. It is quiet there.\n");
+  const std::string says = home.write(
+      "says.gbnf", "root ::= \"The brass bell hangs in the old room of the tower, they say.\"\n");
+  const auto asked = [&](const std::string& how) {
+    return run(home, {"chat", "--document", document, "--grammar", says, how, "-p", "Where?"});
+  };
+  const Finished text = asked("--no-drafts");
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out, "The brass bell hangs in the old room of the tower, they say.\n");
+  EXPECT_NE(text.err.find("from tower.txt, page 2: \"The brass bell hangs in the old room of the "
+                          "tower\"\n"),
+            std::string::npos)
+      << text.err;
+  const auto quotes = asked("--json").json()["quotes"];
+  ASSERT_EQ(quotes.size(), 1u);
+  EXPECT_EQ(quotes[0]["document"], "tower.txt");
+  EXPECT_EQ(quotes[0]["page"], 2);
+  EXPECT_EQ(quotes[0]["answer_end"], 49);
+  EXPECT_EQ(asked("-q").err.find("tower.txt"), std::string::npos);
+  EXPECT_TRUE(read(home, document).json()["quotes"].empty());
+}
+
 TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {
   const Folder home;
   EXPECT_EQ(read(home, kFolder + "bomb.docx").json()["error"]["code"], "DOC_LIMIT");
