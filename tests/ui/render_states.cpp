@@ -557,6 +557,8 @@ const State kStates[] = {
     {"46-shelf", showShelf, 1100, 700},
     {"44-versions-narrow", showVersions, 760, 640, false, false},
     {"46-marks", showMarks, 1280, 820},
+    {"47-quotes", showQuotes, 1280, 820},
+    {"48-quoted-passage", showQuotedPassage, 1280, 820},
 };
 
 }  // namespace

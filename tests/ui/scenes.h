@@ -35,6 +35,10 @@ struct Scene {
 
 // A chat of the library: sampleConversation().
 ChatKey addSample(Scene& scene, const QString& preset);
+// Open, with quotes of its document in two answers; and the passage of the last one over it
+// (quote_scene.cpp).
+void showQuotes(Scene& scene);
+void showQuotedPassage(Scene& scene);
 runtime::ModelFacts sampleModel();
 runtime::PresetEstimates samplePreviews();
 runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);

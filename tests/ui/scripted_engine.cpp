@@ -101,6 +101,11 @@ void ScriptedEngine::newChat(const ChatSettings& settings) {
   tell(shownOf(m_open));
 }
 
+void ScriptedEngine::findQuotes(qint64 answer) {
+  m_quotesAsked.append(answer);
+  if (!script.quotes.empty()) tell(runtime::QuotesFound{{answer}, script.quotes});
+}
+
 void ScriptedEngine::useCpu() {
   const bool fails =
       std::any_of(script.errors.begin(), script.errors.end(),

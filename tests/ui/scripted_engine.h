@@ -30,11 +30,12 @@ class ScriptedEngine final : public EngineClient {
     std::string notes;                 // what all parts say to askAll(); empty: nothing
     runtime::OlderParts parts;
     runtime::ShelfListed shelf;
-    runtime::MessageId replacedBehind;   // where sendInstead() and answerAgain() cut the chat
-    qint64 nextId = 0;                   // of what they add, rising
-    runtime::MessagesReplaced switched;  // told by switchTo()
-    runtime::VersionsChanged versions;   // at the end of all three
-    runtime::CorrectReport corrected;    // told after `switched` and `versions`
+    std::vector<runtime::AnswerQuote> quotes;  // told by findQuotes(), once there are some
+    runtime::MessageId replacedBehind;         // where sendInstead() and answerAgain() cut the chat
+    qint64 nextId = 0;                         // of what they add, rising
+    runtime::MessagesReplaced switched;        // told by switchTo()
+    runtime::VersionsChanged versions;         // at the end of all three
+    runtime::CorrectReport corrected;          // told after `switched` and `versions`
     runtime::ExactReport exact;
     bool endsContext = false;           // the end of what comes next is the context's, until goOn()
     QList<runtime::Progress> progress;  // before an answer, a document or a resume
@@ -81,6 +82,7 @@ class ScriptedEngine final : public EngineClient {
   void attachShelved(const QString& id) override { attachDocument(id, {}); }
   void setThinking(bool thinks) override { m_thinks = thinks; }
   void goOn() override;
+  void findQuotes(qint64 answer) override;
   void listParts() override { tell(script.parts); }
   void nameParts(const std::vector<std::size_t>& parts) override { m_namedParts = parts; }
   void estimatePresets(quint64 budgetBytes) override;
@@ -115,6 +117,7 @@ class ScriptedEngine final : public EngineClient {
   const QString& replaceAsked() const { return m_replaceAsked; }
   // "keep ID", "remove ID"
   const QString& shelfAsked() const { return m_shelfAsked; }
+  const QList<qint64>& quotesAsked() const { return m_quotesAsked; }  // of which answers
   // What was asked of all parts last.
   const QString& askedAll() const { return m_askedAll; }
 
@@ -147,6 +150,7 @@ class ScriptedEngine final : public EngineClient {
   QString m_answer, m_thought;
   QString m_askedAll, m_replaceAsked, m_shelfAsked;
   QStringList m_searched;
+  QList<qint64> m_quotesAsked;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;
   bool m_isAnswering = false;

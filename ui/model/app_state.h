@@ -4,7 +4,8 @@
 //   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells ·
 //            app_state_beyond.cpp  both, where a chat is longer than the model's context ·
 //            app_state_versions.cpp  both, where something is said otherwise ·
-//            app_state_search.cpp  both, of what is looked for
+//            app_state_search.cpp  both, of what is looked for ·
+//            app_state_quotes.cpp  both, of what answers repeat of documents
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
 //            is on the screen stays to be read, as do the words of a chat that could not be opened
@@ -170,6 +171,8 @@ class AppState : public QObject {
   void seeModelsAndChats(const runtime::ChatEvent& event);
   void seeAnswers(const runtime::ChatEvent& event);
   void seeMemory(const runtime::ChatEvent& event);
+  void seeQuotes(const runtime::ChatEvent& event);
+  void findQuotes(runtime::MessageId answer);
   void setPhase(Phase phase);
   void setIdle();
   bool canTryAgain() const;

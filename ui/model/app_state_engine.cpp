@@ -49,6 +49,7 @@ void AppState::see(const runtime::ChatEvent& event) {
   seeModelsAndChats(event);
   seeAnswers(event);
   seeMemory(event);
+  seeQuotes(event);
 }
 
 void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {

@@ -6,8 +6,24 @@
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/model/parts_text.h"
+#include "ui/model/quote_text.h"
 
 namespace satchel::ui {
+namespace {
+
+MessageQuote quoteOf(const runtime::AnswerQuote& found, const QString& answer) {
+  MessageQuote quote;
+  quote.begin = charactersOf(answer, found.said.begin);
+  quote.end = charactersOf(answer, found.said.end);
+  quote.document = found.document.value;
+  quote.title = textOf(found.title);
+  quote.passageBegin = found.passage.begin;
+  quote.passageEnd = found.passage.end;
+  quote.page = int(found.page);
+  return quote;
+}
+
+}  // namespace
 
 int ConversationModel::rowCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : int(m_rows.size());
@@ -91,6 +107,24 @@ void ConversationModel::setMarks(const runtime::MarksChanged& marks) {
                                                               : MessageMark::None;
     if (std::exchange(message.mark, mark) != mark) tellChanged(row);
   }
+}
+
+void ConversationModel::setQuotes(const runtime::QuotesFound& found) {
+  for (int row = 0; row < rowCount(); ++row) {
+    Message& message = m_rows[row];
+    if (message.role == runtime::Role::user || message.state == runtime::MessageState::streaming ||
+        (found.answer.value != 0 && found.answer.value != message.id))
+      continue;
+    QList<MessageQuote> quotes;
+    for (const runtime::AnswerQuote& quote : found.quotes)
+      if (quote.answer.value == message.id) quotes.append(quoteOf(quote, message.text));
+    if (std::exchange(message.quotes, quotes) != quotes) tellChanged(row);
+  }
+}
+
+const Message* ConversationModel::documentOf(const MessageQuote& quote) const {
+  const int row = rowOf({quote.document});
+  return row < 0 || m_rows[row].documentTitle.isEmpty() ? nullptr : &m_rows[row];
 }
 
 qint64 ConversationModel::version(int row, int step) const {

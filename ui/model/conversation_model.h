@@ -27,6 +27,10 @@ class ConversationModel : public QAbstractListModel {
   void replaceBehind(qint64 last, const QList<Message>& messages);
   void setVersions(const std::vector<runtime::MessageVersions>& messages);
   void setMarks(const runtime::MarksChanged& marks);
+  // Of that answer, or of all of them.
+  void setQuotes(const runtime::QuotesFound& found);
+  // The document that a quote is from; nullptr: it is not here.
+  const Message* documentOf(const MessageQuote& quote) const;
   // The id of the version `step` further than the row's; 0: there is none.
   qint64 version(int row, int step) const;
   // The last row that something can be done with; -1: none.

@@ -74,6 +74,9 @@ class EngineClient : public QObject {
   // The open chat goes on beyond the model's context, from now on; one that was too long to be
   // resumed is resumed.
   virtual void goOn() = 0;
+  // Tells what that answer of the open chat repeats of its documents, 0: what each does
+  // (runtime::QuotesFound).
+  virtual void findQuotes(qint64 answer) = 0;
   // Tells the open chat's parts (runtime::OlderParts).
   virtual void listParts() = 0;
   // The next message's answer sees these; none: those that it needs.

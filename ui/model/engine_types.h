@@ -54,6 +54,17 @@ enum class MessageMark {
   Forgotten,  // the model does not see it any more
 };
 
+// What an answer repeats of a document of its chat, word for word.
+struct MessageQuote {
+  qsizetype begin = 0, end = 0;                  // in the answer's text, in characters
+  qint64 document = 0;                           // its message
+  QString title;                                 // its
+  std::size_t passageBegin = 0, passageEnd = 0;  // in its text, in bytes of UTF-8
+  int page = 0;                                  // from 1; 0: not known
+
+  friend bool operator==(const MessageQuote&, const MessageQuote&) = default;
+};
+
 struct Message {
   qint64 id = 0;
   runtime::Role role = runtime::Role::user;
@@ -71,6 +82,7 @@ struct Message {
   QString thoughtNote;  // over them, for people: "Thought for 4.2 s · 123 tokens"
   // Ids of all that stood in its place, itself among them, oldest first; empty: nothing else did.
   QList<qint64> versions;
+  QList<MessageQuote> quotes;  // of an answer, in order
   MessageMark mark = MessageMark::None;
   bool canReplace = false;  // it can be edited, or answered again; given by the model
   // As it is shown:

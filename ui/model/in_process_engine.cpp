@@ -291,6 +291,11 @@ void InProcessEngine::goOn() {
   request(ChatTask::go_on, [this](const Call& call) { (void)m_service->go_on(m_open, call); });
 }
 
+void InProcessEngine::findQuotes(qint64 answer) {
+  request(ChatTask::find_quotes,
+          [this, answer](const Call& call) { (void)m_service->quotes(m_open, {answer}, call); });
+}
+
 void InProcessEngine::listParts() {
   m_service->make_way();
   request(ChatTask::older_parts,

@@ -51,6 +51,7 @@ class InProcessEngine final : public EngineClient {
   void attachShelved(const QString& id) override;
   void setThinking(bool thinks) override;
   void goOn() override;
+  void findQuotes(qint64 answer) override;
   void listParts() override;
   void nameParts(const std::vector<std::size_t>& parts) override;
   void estimatePresets(quint64 budgetBytes) override;

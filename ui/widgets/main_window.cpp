@@ -27,6 +27,7 @@
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/progress_strip.h"
 #include "ui/widgets/question_card.h"
+#include "ui/widgets/quote_dialog.h"
 #include "ui/widgets/shortcuts_dialog.h"
 
 namespace satchel::ui {
@@ -155,6 +156,7 @@ void MainWindow::connectState() {
           &MainWindow::refreshChat);
   connectBeyond();
   connectVersions();
+  connectQuotes();
   connectShelf();
 }
 

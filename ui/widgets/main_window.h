@@ -26,6 +26,7 @@ class LedgerDialog;
 class MemoryPanel;
 class ProgressStrip;
 class QuestionCard;
+class QuoteDialog;
 
 struct WindowOptions {
   std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
@@ -69,6 +70,8 @@ class MainWindow : public QMainWindow {
   void connectState();
   void connectBeyond();
   void connectVersions();
+  void connectQuotes();
+  void showQuote(int row, int quote);  // row -1: there is none
   void replace(int row);
   void refreshEditing();
   void refreshPlaced();
@@ -123,6 +126,7 @@ class MainWindow : public QMainWindow {
   int m_partsRow = -1;
   QPoint m_partsPlace;
   QPointer<LedgerDialog> m_ledger;  // null: it is not open
+  QPointer<QuoteDialog> m_quotes;   // likewise
 };
 
 }  // namespace satchel::ui

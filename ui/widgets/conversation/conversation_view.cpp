@@ -15,6 +15,7 @@
 
 #include "ui/model/conversation_model.h"
 #include "ui/model/format.h"
+#include "ui/model/quote_text.h"
 
 namespace satchel::ui {
 namespace {
@@ -220,7 +221,10 @@ void ConversationView::mouseMoveEvent(QMouseEvent* event) {
   viewport()->setCursor(kind == MessageHit::Text      ? Qt::IBeamCursor
                         : kind == MessageHit::Nothing ? Qt::ArrowCursor
                                                       : Qt::PointingHandCursor);
-  viewport()->setToolTip(toolTipOf(kind, found.row.isValid() && isUsers(found.row.row())));
+  viewport()->setToolTip(
+      kind == MessageHit::Quote
+          ? tipText(sourceText(m_model->message(found.row.row()).quotes[found.hit.quote]))
+          : toolTipOf(kind, found.row.isValid() && isUsers(found.row.row())));
   setHovered(found.row, kind == MessageHit::CopyCode);
 }
 
@@ -259,6 +263,9 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
   switch (found.hit.kind) {
     case MessageHit::Link:
       askToOpen(found.hit.address, global);
+      break;
+    case MessageHit::Quote:
+      Q_EMIT quoteAsked(found.row.row(), found.hit.quote);
       break;
     case MessageHit::CopyCode:
       QGuiApplication::clipboard()->setText(
@@ -338,6 +345,8 @@ void ConversationView::askToForget(const QPersistentModelIndex& row) {
 }
 
 void ConversationView::addMessageActions(QMenu& menu, int row) {
+  if (!m_model->message(row).quotes.isEmpty())
+    menu.addAction(tr("Show quoted passages"), this, [this, row] { Q_EMIT quoteAsked(row, 0); });
   addVersionActions(menu, row);
   addMarkActions(menu, row);
 }

@@ -47,6 +47,8 @@ class ConversationView : public QListView {
   void versionAsked(int row, int step);
   // Forgotten: the user agreed, having read what is lost.
   void markAsked(int row, satchel::ui::MessageMark mark);
+  // The passage that a quote of the answer repeats is to be shown.
+  void quoteAsked(int row, int quote);
 
  protected:
   void doItemsLayout() override;

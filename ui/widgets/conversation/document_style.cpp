@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kLinePercent = 135, kCodeLinePercent = 125;
 constexpr double kParagraphGap = 10;
+// An address that hardly anybody writes: it begins with a control character.
+constexpr QStringView kQuoteLink = u"\u0001quote:";
 
 QFont codeFont(const QFont& base) {
   QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
@@ -158,6 +160,24 @@ void prepareCode(QTextDocument& document, const QFont& font) {
   prepare(document, codeFont(font));
   document.setDefaultTextOption(wrapping(QTextOption::WrapAnywhere));
   setLineHeight(document, kCodeLinePercent);
+}
+
+void linkQuotes(QTextDocument& document, const QList<ShownQuote>& quotes, const Theme& theme) {
+  for (const ShownQuote& quote : quotes) {
+    QTextCursor cursor(&document);
+    cursor.setPosition(quote.begin);
+    cursor.setPosition(quote.end, QTextCursor::KeepAnchor);
+    QTextCharFormat format;
+    format.setAnchor(true);
+    format.setAnchorHref(kQuoteLink.toString() + QString::number(quote.quote));
+    format.setUnderlineStyle(QTextCharFormat::DotLine);
+    format.setUnderlineColor(theme.accent);
+    cursor.mergeCharFormat(format);
+  }
+}
+
+int quoteOfLink(const QString& address) {
+  return address.startsWith(kQuoteLink) ? address.sliced(kQuoteLink.size()).toInt() : -1;
 }
 
 void setMarkdown(QTextDocument& document, const QString& markdown, const QFont& font,

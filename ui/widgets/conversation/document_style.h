@@ -5,6 +5,7 @@
 #include <QTextDocument>
 #include <QUrl>
 
+#include "ui/model/quote_text.h"
 #include "ui/widgets/theme.h"
 
 namespace satchel::ui {
@@ -25,5 +26,10 @@ void prepareCode(QTextDocument& document, const QFont& font);
 // Sets the text as Markdown. Tags are shown as they were written, pictures as their description.
 void setMarkdown(QTextDocument& document, const QString& markdown, const QFont& font,
                  const Theme& theme);
+
+// Marks the quotes as links to their passages, without another colour: they are read as before.
+void linkQuotes(QTextDocument& document, const QList<ShownQuote>& quotes, const Theme& theme);
+// Which quote such a link leads to; -1: it is another link.
+int quoteOfLink(const QString& address);
 
 }  // namespace satchel::ui

@@ -83,7 +83,8 @@ MessageLayout::~MessageLayout() = default;
 
 void MessageLayout::setContent(const Message& content) {
   if (content == m_content && m_height > 0) return;
-  if (content.role != m_content.role) m_parts.clear();
+  const bool hasOtherQuotes = content.quotes != m_content.quotes;
+  if (content.role != m_content.role || hasOtherQuotes) m_parts.clear();
   m_content = content;
   m_tools.setContent(content);
   if (isUser()) {
@@ -99,9 +100,25 @@ void MessageLayout::setContent(const Message& content) {
   } else {
     m_isShortened = false;
     setParts(markdownParts(content.text));
+    if (hasOtherQuotes) linkQuotes();
     m_thoughts.setContent(content.thoughts, content.thoughtNote, content.showsThoughts);
   }
   place();
+}
+
+// They are known of whole answers only, whose parts stay as they are.
+void MessageLayout::linkQuotes() {
+  qsizetype at = 0;
+  for (const Part& part : m_parts) {
+    const qsizetype begin = m_content.text.indexOf(part.source.text, at);
+    if (begin < 0) continue;
+    at = begin + part.source.text.size();
+    if (part.source.kind == MessagePart::Prose)
+      ui::linkQuotes(
+          *part.document,
+          quotesShown(m_content.quotes, {part.source.text, begin}, part.document->toPlainText()),
+          m_theme);
+  }
 }
 
 // Keeps the parts that stand; what streams changes only the last one.
@@ -355,6 +372,8 @@ MessageHit MessageLayout::hit(const QPointF& point) const {
     if (part.text.contains(point)) hit.kind = MessageHit::Text;
     hit.address = layout->anchorAt(inside);
     if (!hit.address.isEmpty()) hit.kind = MessageHit::Link;
+    hit.quote = quoteOfLink(hit.address);
+    if (hit.quote >= 0 && hit.quote < m_content.quotes.size()) hit.kind = MessageHit::Quote;
     return hit;
   }
   return {};

@@ -29,10 +29,23 @@ struct TextPlace {
 };
 
 struct MessageHit {
-  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts, Footnote, Replace, Older, Newer };
+  enum Kind {
+    Nothing,
+    Text,
+    Link,
+    Quote,
+    CopyCode,
+    Expand,
+    Thoughts,
+    Footnote,
+    Replace,
+    Older,
+    Newer
+  };
   Kind kind = Nothing;
   TextPlace place;
   QString address;  // of a link
+  int quote = -1;   // of Message::quotes
 };
 
 class MessageLayout {
@@ -73,6 +86,7 @@ class MessageLayout {
   // Until the first delta of an answer, or of what is thought before it.
   bool showsDots() const { return m_parts.empty() && m_thoughts.isEmpty(); }
   void setParts(const QList<MessagePart>& parts);
+  void linkQuotes();
   bool grow(Part& part, const MessagePart& source);
   Part makePart(const MessagePart& source);
   void place();
