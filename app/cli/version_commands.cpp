@@ -90,9 +90,9 @@ Result<void> ChatLoop::correct(const std::string& numbered) {
   call.sink = [told = call.sink](runtime::ChatHandle chat, const runtime::ChatEvent& event) {
     if (!std::holds_alternative<runtime::MessagesReplaced>(event)) told(chat, event);
   };
-  SATCHEL_TRY_ASSIGN(const runtime::CorrectReport report,
-                     conversation_->service().correct(conversation_->chat(),
-                                                      messages[number - 1].id, text, call));
+  SATCHEL_TRY_ASSIGN(
+      const runtime::CorrectReport report,
+      conversation_->service().correct(conversation_->chat(), messages[number - 1].id, text, call));
   console_.end_progress();
   console_.reply(runtime::describe(report) +
                  (report.n_placed > 0 ? " /exact reads them again." : ""));

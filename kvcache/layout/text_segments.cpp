@@ -24,10 +24,10 @@ bool TextSegments::joins_pending(const PrefillRequest& read, bool wants_probe) c
 
 // Documents that came one after the other stay apart.
 void TextSegments::extend(const PrefillRequest& read, SegmentState state, bool wants_probe) {
-  const bool goes_on = joins_pending(read, wants_probe) ||
-                       (!segments.empty() && segments.back().kind == read.kind &&
-                        segments.back().state == state && !segments.back().is_placed &&
-                        read.kind != SegmentKind::document);
+  const bool goes_on =
+      joins_pending(read, wants_probe) ||
+      (!segments.empty() && segments.back().kind == read.kind && segments.back().state == state &&
+       !segments.back().is_placed && read.kind != SegmentKind::document);
   if (goes_on) {
     segments.back().n_tokens += read.n_tokens;
   } else {

@@ -29,8 +29,8 @@ class FetchedRecords {
   ~FetchedRecords();
   FetchedRecords(FetchedRecords&&) = delete;
 
-  // The next of the entries' records, opened (open_record()), valid until the following call; corrupt: it is missing or
-  // damaged. Null after the last.
+  // The next of the entries' records, opened (open_record()), valid until the following call;
+  // corrupt: it is missing or damaged. Null after the last.
   //   errors  of the store, other than that the record is missing or damaged
   Result<const Result<Record>*> next();
   std::size_t n_bytes() const;  // as stored, of the record that next() gave

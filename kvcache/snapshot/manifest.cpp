@@ -190,9 +190,8 @@ Result<void> ManifestReader::read_segments() {
     const auto placed = reader_.number<std::uint16_t>();
     segment.is_placed = placed != 0;
     fits = placed <= (version_ > kSnapshotVersionNonePlaced ? 1 : 0) && segment.first == end &&
-           segment.n_tokens > 0 &&
-           segment.n_tokens <= manifest_.n_tokens() - end && segment.n_probed <= segment.n_tokens &&
-           kind <= static_cast<std::uint8_t>(last_kind) &&
+           segment.n_tokens > 0 && segment.n_tokens <= manifest_.n_tokens() - end &&
+           segment.n_probed <= segment.n_tokens && kind <= static_cast<std::uint8_t>(last_kind) &&
            state <= static_cast<std::uint8_t>(SegmentState::resting) &&
            (!rests || segment.kind == SegmentKind::episode);
     end += fits ? segment.n_tokens : 0;

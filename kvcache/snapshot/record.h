@@ -99,8 +99,8 @@ struct Record {
 //   coder            null: tight records are refused
 Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder* coder,
                              RecordCapacity& capacity);
-// The same, but that a tight record stays in planes, for ItemValues: each item is put together where
-// it is used, and no byte goes through main memory in between.
+// The same, but that a tight record stays in planes, for ItemValues: each item is put together
+// where it is used, and no byte goes through main memory in between.
 Result<Record> open_record(std::span<const std::byte> bytes, const StreamCoder* coder,
                            RecordCapacity& capacity);
 

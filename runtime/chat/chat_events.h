@@ -42,8 +42,8 @@ enum class ChatTask {
   restore_chat,
   send,
   attach_document,
-  shelf,  // list, keep or remove its documents
-  edit,   // messages are added, cut, pinned or forgotten; or a branch is made
+  shelf,    // list, keep or remove its documents
+  edit,     // messages are added, cut, pinned or forgotten; or a branch is made
   correct,  // a message is, or what follows it is read exactly
   set_thinking,
   go_on,

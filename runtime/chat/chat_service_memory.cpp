@@ -185,8 +185,8 @@ bool ChatService::has_idle_work(ChatHandle handle) const {
   return owes_thinning() || found->second.owes_save || found->second.session()->has_idle_work();
 }
 
-// Once for each opening of the store, then once a day: chats age while a program stays open. A clock
-// that was set back by a day counts as well.
+// Once for each opening of the store, then once a day: chats age while a program stays open. A
+// clock that was set back by a day counts as well.
 bool ChatService::owes_thinning() const {
   if (store_ == nullptr) return false;
   return !thinned_ms_ || std::abs(clock_.wall_ms() - *thinned_ms_) >= kDayMs;

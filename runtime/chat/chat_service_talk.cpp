@@ -269,8 +269,9 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   const bool is_in_parts = parts.size() > 1;
   if (is_in_parts) running.tell(DocumentParts{parts.front().document, parts.size()});
   const Result<ReadReport> report =
-      is_in_parts ? read_parts(chat, running, make_way)
-                  : chat.session()->read(running.call.stop, progress_of(running, make_way), document.how);
+      is_in_parts
+          ? read_parts(chat, running, make_way)
+          : chat.session()->read(running.call.stop, progress_of(running, make_way), document.how);
   // The answer is in the store with the document, read or not.
   running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
   tell_cache(chat, running);

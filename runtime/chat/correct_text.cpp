@@ -7,16 +7,16 @@
 namespace satchel::runtime {
 namespace {
 
-std::string seconds(double ms) {
+std::string duration(double ms) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", ms / 1000);
+  std::snprintf(text, sizeof text, ms < 1000 ? "%.0f ms" : "%.1f s", ms < 1000 ? ms : ms / 1000);
   return text;
 }
 
 }  // namespace
 
 std::string describe(const CorrectReport& report) {
-  std::string text = "Corrected in " + seconds(report.ms) + ": read " + count_text(report.n_read) +
+  std::string text = "Corrected in " + duration(report.ms) + ": read " + count_text(report.n_read) +
                      (report.n_read == 1 ? " token." : " tokens.");
   if (report.n_placed > 0)
     text += " " + count_text(report.n_placed) +
@@ -29,12 +29,13 @@ std::string describe(const CorrectReport& report) {
 std::string describe(const ExactReport& report) {
   if (report.read.n_tokens == 0) return "All of the chat is exact already.";
   std::string text =
-      "Read " + count_text(report.read.n_tokens) + " tokens in " + seconds(report.read.ms) + ".";
+      "Read " + count_text(report.read.n_tokens) + " tokens in " + duration(report.read.ms) + ".";
   if (report.placed.n_tokens == 0) return text;
   char figures[160];
-  std::snprintf(figures, sizeof figures,
-                " Until now the likeliest next word was the same for %.0f %% of %zu tokens (KL %.3f).",
-                report.placed.agreement * 100, report.placed.n_tokens, report.placed.kl);
+  std::snprintf(
+      figures, sizeof figures,
+      " Until now the likeliest next word was the same for %.0f %% of %zu tokens (KL %.3f).",
+      report.placed.agreement * 100, report.placed.n_tokens, report.placed.kl);
   return text + figures;
 }
 

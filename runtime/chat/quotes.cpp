@@ -40,12 +40,14 @@ Mark next_quotation_mark(std::string_view text, std::size_t from) {
 std::vector<IndexRange> quotations(std::string_view text) {
   std::vector<IndexRange> found;
   std::optional<std::size_t> open;
-  for (Mark mark = next_quotation_mark(text, 0); mark.n_bytes > 0;
-       mark = next_quotation_mark(text, mark.at + mark.n_bytes)) {
+  Mark mark = next_quotation_mark(text, 0);
+  while (mark.n_bytes > 0) {
+    const std::size_t behind = mark.at + mark.n_bytes;
     const bool closes =
         open && text.substr(*open, mark.at - *open).find("\n\n") == std::string_view::npos;
     if (closes) found.push_back({*open, mark.at});
-    open = closes ? std::nullopt : std::optional(mark.at + mark.n_bytes);
+    open = closes ? std::nullopt : std::optional(behind);
+    mark = next_quotation_mark(text, behind);
   }
   return found;
 }
@@ -154,7 +156,7 @@ class Passages {
     return !is_stopped;
   }
 
-  // What was found last is known for the longest stretches; each has the ends of them as well.
+  // A stretch of which nothing was noted has what its longest known end has.
   void finish() {
     std::vector<State> shortest_first(longest_.size());
     for (std::size_t i = 0; i < shortest_first.size(); ++i) shortest_first[i] = State(i);

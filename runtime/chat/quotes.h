@@ -1,7 +1,7 @@
 // Where an answer repeats a document word for word.
-//   quote    a run of kQuoteWords words that both have one behind the other; of kMarkedQuoteWords
-//            where so many stand in quotation marks: the answer itself says that they are another's.
-//            Words are compared in any case; white space, punctuation, dashes and Markdown are not
+//   quote    a run of kQuoteWords words that both have; or of kMarkedQuoteWords in quotation marks,
+//            with which the answer itself says that they are another's. Words are compared in any
+//            case; white space, punctuation, dashes and Markdown are not compared
 //            (runtime/tokenizer/words.h). Page marks of the document do not break a run
 //   choice   longest first, and none over another: what a longer one has of it, it gives up. Of
 //            equal passages the first in the documents
@@ -23,9 +23,9 @@
 
 namespace satchel::runtime {
 
-// By chance few texts share so many. Measured 2026-11-29: of the 86,000 words of this project's own
-// documents 8 in 10,000 begin a run of five words that Vim's manual (1.5 million words) has, too; no
-// run of seven. Eight leave one word of room; five need the answer's own word for it.
+// Few texts share so many by chance. Measured 2026-11-29: of the 86,000 words of this project's
+// documents 8 in 10,000 begin a run of five words that Vim's manual (1.5 million words) has, too,
+// and none a run of seven. Eight leave a margin; five need the answer's own word for it.
 inline constexpr std::size_t kQuoteWords = 8, kMarkedQuoteWords = 5;
 
 struct Quote {

@@ -218,8 +218,8 @@ Result<ReadReport> ChatPrefill::prefill_until(std::size_t end_all, const std::st
     const ProgressFn part = [&](const Progress& now) {
       progress({now.phase, (at - n_before) * n_layers + now.done, (end_all - n_before) * n_layers});
     };
-    Result<ReadReport> report = prefill({.end = end, .kind = segment_kind(message)}, stop,
-                                        progress ? part : progress);
+    Result<ReadReport> report =
+        prefill({.end = end, .kind = segment_kind(message)}, stop, progress ? part : progress);
     if (!report.ok()) return explain(std::move(report).error());
     add(all, *report);
     if (message.is_forgotten) mark_again(message);

@@ -98,8 +98,7 @@ Result<bool> is_better(const ChatParts& parts, const kvcache::CacheKey& saved_as
   SATCHEL_TRY_ASSIGN(const auto saved, parts.cache.store().newest_manifest(saved_as));
   if (!saved) return true;
   const Result<kvcache::Manifest> manifest = kvcache::decode_manifest(saved->bytes);
-  return !manifest.ok() ||
-         (is_pending(manifest->segments) && !is_pending(parts.cache->segments()));
+  return !manifest.ok() || (is_pending(manifest->segments) && !is_pending(parts.cache->segments()));
 }
 
 Result<void> offer(const ChatParts& parts, const FirstDocument& document) {
@@ -233,8 +232,8 @@ Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
     if (document.text_hash.empty() || document.begin == 0 || read_part_title(document.title) ||
         document.begin < parts.cache.n_tokens() || !can_place(*parts.cache))
       continue;
-    PlacedText text =
-        shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end}, document.text_hash);
+    PlacedText text = shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end},
+                                   document.text_hash);
     SATCHEL_TRY_ASSIGN(const std::size_t n,
                        read_and_place(prefill, *parts.cache, text, stop, progress));
     report.n_placed += n;

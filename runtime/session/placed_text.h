@@ -1,5 +1,5 @@
-// Placed text: what another cache has read of this chat's tokens stands behind other text here, moved
-// and not read again.
+// Placed text: what another cache has read of this chat's tokens stands behind other text here,
+// moved and not read again.
 //   source   keys are rotated to where they stand now and kept otherwise (PIE, arXiv:2407.03157);
 //            the first tokens are read, since text that begins a placed stretch draws the attention
 //            that belongs to a text's first tokens (EPIC, arXiv:2410.15332); the newest ones are

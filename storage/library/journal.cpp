@@ -82,9 +82,9 @@ Result<std::int64_t> last_message_of(Connection& db, ChatId chat) {
   return row ? last.integer_at(0) : std::int64_t{0};
 }
 
-Result<std::vector<MessageId>> Library::append_behind(
-    ChatId chat, std::optional<MessageId> last, std::span<const runtime::NewMessage> messages,
-    const runtime::NoteBeside* note) {
+Result<std::vector<MessageId>> Library::append_behind(ChatId chat, std::optional<MessageId> last,
+                                                      std::span<const runtime::NewMessage> messages,
+                                                      const runtime::NoteBeside* note) {
   for (const runtime::NewMessage& message : messages) {
     if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
     SATCHEL_ASSERT(message.state != MessageState::streaming || &message == &messages.back());

@@ -119,9 +119,9 @@ class Library final : public runtime::ChatLibrary {
   // also deletes the chat's saved caches.
   Result<void> purge_chat(ChatId id);
 
-  Result<std::vector<MessageId>> append_behind(
-      ChatId chat, std::optional<MessageId> last,
-      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override;
+  Result<std::vector<MessageId>> append_behind(ChatId chat, std::optional<MessageId> last,
+                                               std::span<const runtime::NewMessage> messages,
+                                               const runtime::NoteBeside* note) override;
   Result<void> extend(MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(MessageId message, runtime::MessageState state, std::string_view text,

@@ -9,7 +9,8 @@ std::string key_of(ChatId chat, std::string_view name) {
 
 Result<void> put(Connection& connection, std::string_view key, std::string_view value) {
   SATCHEL_TRY_ASSIGN(
-      Query upsert, connection.prepare("INSERT OR REPLACE INTO setting(key, value) VALUES(?1, ?2)"));
+      Query upsert,
+      connection.prepare("INSERT OR REPLACE INTO setting(key, value) VALUES(?1, ?2)"));
   return upsert.bind(1, key).bind(2, value).run();
 }
 

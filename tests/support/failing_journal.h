@@ -15,8 +15,7 @@ class FailingJournal final : public PassingJournal {
       : PassingJournal(inner), left_(fail_at) {}
   Result<std::vector<runtime::MessageId>> append_behind(
       runtime::ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages,
-      const runtime::NoteBeside* note) override {
+      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override {
     if (fails()) return full();
     return PassingJournal::append_behind(chat, last, messages, note);
   }

@@ -91,8 +91,7 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
 
   Result<std::vector<runtime::MessageId>> append_behind(
       ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages,
-      const runtime::NoteBeside* note) override {
+      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override {
     return journal_.append_behind(chat, last, messages, note);
   }
   Result<void> extend(runtime::MessageId message, std::string_view text,

@@ -17,8 +17,7 @@ class MemoryJournal final : public runtime::Journal {
  public:
   Result<std::vector<runtime::MessageId>> append_behind(
       runtime::ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages,
-      const runtime::NoteBeside* note) override {
+      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override {
     if (last) SATCHEL_TRY(truncate(chat, *last));
     std::vector<runtime::MessageId> ids;
     for (const runtime::NewMessage& message : messages) {

@@ -18,8 +18,7 @@ class PassingJournal : public runtime::Journal {
   explicit PassingJournal(runtime::Journal& inner) : inner_(inner) {}
   Result<std::vector<runtime::MessageId>> append_behind(
       runtime::ChatId chat, std::optional<runtime::MessageId> last,
-      std::span<const runtime::NewMessage> messages,
-      const runtime::NoteBeside* note) override {
+      std::span<const runtime::NewMessage> messages, const runtime::NoteBeside* note) override {
     return inner_.append_behind(chat, last, messages, note);
   }
   Result<void> truncate(runtime::ChatId chat, runtime::MessageId last) override {

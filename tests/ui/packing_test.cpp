@@ -62,9 +62,10 @@ TEST_F(PackingTest, when_it_is_done_the_figure_falls_and_nothing_is_said_any_mor
   scene.engine.playAll();
   EXPECT_EQ(panel(), QString());
   EXPECT_EQ(status(), QString());
-  EXPECT_EQ(plain(before), u"Cache: 98.6 MB for 4,218 tokens, 23.4 MB per 1,000 (97.2 MB in fp16)"_s);
+  EXPECT_EQ(plain(before),
+            u"Cache: 98.6 MB for 4,218 tokens, 23.4 MB per 1,000 (97.2 MB in fp16)"_s);
   EXPECT_EQ(plain(scene.state.memory()->bytesText()),
-            u"Cache: 21.3 MB for 4,218 tokens, 5.05 MB per 1,000 (97.2 MB in fp16)"_s);
+            u"Cache: 21.3 MB for 4,218 tokens, 5.04 MB per 1,000 (97.2 MB in fp16)"_s);
   EXPECT_FALSE(scene.state.memory()->fidelityAge().isEmpty());
 }
 

@@ -52,7 +52,8 @@ void showQuotes(Scene& scene) {
   document.documentTitle = u"harbour-report.pdf"_s;
   const std::string first = firstAnswer(), second = secondAnswer(), text = report();
   const std::vector<std::string_view> answers = {first, second}, documents = {text};
-  for (const runtime::Quote& quote : runtime::find_quotes(answers, documents).value())
+  const std::vector<runtime::Quote> quotes = runtime::find_quotes(answers, documents).value();
+  for (const runtime::Quote& quote : quotes)
     scene.engine.script.quotes.push_back({.answer = {quote.answer == 0 ? kFirst : kSecond},
                                           .said = quote.said,
                                           .document = {kDocument},

@@ -3,8 +3,13 @@
 
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QTemporaryDir>
 #include <QTest>
+#include <optional>
 
+#include "life.h"
+#include "runtime/chat/chat_service.h"
+#include "runtime/limits/presets.h"
 #include "scenes.h"
 #include "ui/model/quote_text.h"
 #include "ui/widgets/banner.h"
@@ -17,11 +22,14 @@ namespace {
 
 using namespace Qt::StringLiterals;
 
-MessageQuote quoteAt(const QString& answer, const QString& words) {
+MessageQuote quoteFrom(qsizetype begin, qsizetype size) {
   MessageQuote quote;
-  quote.begin = answer.indexOf(words);
-  quote.end = quote.begin + words.size();
+  quote.begin = begin;
+  quote.end = begin + size;
   return quote;
+}
+MessageQuote quoteAt(const QString& answer, const QString& words) {
+  return quoteFrom(answer.indexOf(words), words.size());
 }
 
 QStringList shownQuotes(const QString& markdown, const QList<MessageQuote>& quotes,
@@ -54,12 +62,12 @@ TEST(QuoteText, quotes_are_found_in_what_markdown_is_shown_as) {
                         shown),
             QStringList({u"0: the old harbour was"_s, u"1: for eleven days"_s}));
   EXPECT_EQ(shownQuotes(markdown, {}, shown), QStringList());
-  EXPECT_EQ(shownQuotes(u"other words"_s, {{0, 5}}, u"none of them"_s), QStringList());
+  EXPECT_EQ(shownQuotes(u"other words"_s, {quoteFrom(0, 5)}, u"none of them"_s), QStringList());
 }
 
 TEST(QuoteText, a_part_of_an_answer_has_its_share_of_a_quote) {
   const QString part = u"of the ice. So it was."_s;
-  EXPECT_EQ(quotesShown({{80, 110}}, {part, 100}, part),
+  EXPECT_EQ(quotesShown({quoteFrom(80, 30)}, {part, 100}, part),
             QList<ShownQuote>({{0, 0, int(part.indexOf(u". So"_s))}}));
 }
 
@@ -177,12 +185,16 @@ TEST_F(QuotesTest, the_key_shows_those_of_the_last_answer_also_from_the_input_bo
   EXPECT_FALSE(button(u"&Next"_s)->isEnabled());
 }
 
-TEST_F(QuotesTest, the_passage_goes_with_its_answer_and_without_quotes_the_key_says_so) {
+TEST_F(QuotesTest, the_passage_goes_with_its_answer) {
   press(scene.window.get(), Qt::Key_D);
   ASSERT_NE(dialog(), nullptr);
   scene.state.newChat();
   Scene::settle();
   EXPECT_EQ(dialog(), nullptr);
+}
+
+TEST_F(QuotesTest, the_key_says_that_there_are_none) {
+  scene.state.newChat();
   press(scene.window.get(), Qt::Key_D);
   EXPECT_EQ(dialog(), nullptr);
   EXPECT_TRUE(scene.window->banner()->isVisible());
@@ -198,6 +210,34 @@ TEST_F(QuotesTest, a_link_of_the_models_own_is_no_quote) {
   const int row = scene.state.conversation()->rowCount() - 1;
   EXPECT_FALSE(placeOf(row, MessageHit::Quote));
   EXPECT_TRUE(placeOf(row, MessageHit::Link));
+}
+
+constexpr std::string_view kBell = "The brass bell hangs in the old room of the tower.";
+
+void saveQuotingChat(const QString& folder, runtime::ChatId& chat) {
+  using runtime::Role;
+  runtime::ChatService service(Life::openStore(folder), Life::options("auto", {}));
+  ASSERT_TRUE(service.open_model(test::kBundledModel).ok());
+  const auto begun = service.begin({.memory = {runtime::resolve_recipe("full").value(), 0}});
+  ASSERT_TRUE(begun.ok());
+  ASSERT_TRUE(service.attach(*begun, {.title = "bell.txt", .text = kBell}).ok());
+  const std::vector<runtime::MessageText> said = {{Role::user, "What hangs there?"},
+                                                  {Role::assistant, kBell}};
+  ASSERT_TRUE(service.append(*begun, said).ok());
+  chat = service.chat(*begun)->id();
+}
+
+TEST(QuotesInProcessTest, the_engine_finds_those_of_a_saved_chat) {
+  const QTemporaryDir folder;
+  runtime::ChatId chat;
+  ASSERT_NO_FATAL_FAILURE(saveQuotingChat(folder.path(), chat));
+  Life life(folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.openChat(chat.value);
+  const ConversationModel& rows = *life.state.conversation();
+  ASSERT_TRUE(life.wait([&] { return rows.rowCount() == 4 && rows.message(3).quotes.size() == 1; }))
+      << life.error();
+  EXPECT_EQ(rows.documentOf(rows.message(3).quotes[0])->documentTitle, u"bell.txt"_s);
 }
 
 }  // namespace

@@ -68,8 +68,9 @@ void MainWindow::refreshEditing() {
   const ConversationModel* conversation = m_state->conversation();
   const int row =
       conversation->lastRow([edited](const Message& message) { return message.id == edited; });
-  m_editing->showNotice(tr("You are editing an earlier message. Enter asks it anew: what came "
-                           "after it is kept as another version."));
+  m_editing->showNotice(
+      tr("You are editing an earlier message. Enter asks it anew: what came "
+         "after it is kept as another version."));
   if (row >= 0 && row + 2 < conversation->rowCount()) m_editing->setAction(tr("Keep what follows"));
 }
 

@@ -35,9 +35,10 @@ void ScriptedJournal::add(runtime::ChatId chat, const NewMessage& message) {
                 .model = {}});
 }
 
-Result<std::vector<MessageId>> ScriptedJournal::append_behind(
-    runtime::ChatId chat, std::optional<MessageId> last, std::span<const NewMessage> messages,
-    const runtime::NoteBeside* note) {
+Result<std::vector<MessageId>> ScriptedJournal::append_behind(runtime::ChatId chat,
+                                                              std::optional<MessageId> last,
+                                                              std::span<const NewMessage> messages,
+                                                              const runtime::NoteBeside* note) {
   if (last) SATCHEL_TRY(truncate(chat, *last));
   std::vector<MessageId> ids;
   for (const NewMessage& message : messages) {

@@ -25,14 +25,10 @@ std::vector<std::byte> some_bytes(std::size_t n) {
 // As libxxhash gives it (XXH3_128bits); lengths of each way through XXH3.
 TEST(Hash, is_xxh3_of_128_bits) {
   constexpr std::pair<std::size_t, const char*> kKnown[] = {
-      {0, "99aa06d3014798d86001c324468d497f"},
-      {3, "9dce807f4a9aaa5632dbb5c7774cc94f"},
-      {16, "f8ae1a6f144fb00b4c6929dc65a535a0"},
-      {100, "554544ab5fa3fd1ec4edd304b62a71db"},
-      {240, "b2c3c2aa029b2279e16f608e11e76335"},
-      {241, "e75e577a31d24834d6afac6f8fa85b01"},
-      {4096, "4c4887f46fb49f41436f521f6688c5ed"},
-      {70001, "1e210a1626f5ee1b7f6252bdde984aaf"},
+      {0, "99aa06d3014798d86001c324468d497f"},    {3, "9dce807f4a9aaa5632dbb5c7774cc94f"},
+      {16, "f8ae1a6f144fb00b4c6929dc65a535a0"},   {100, "554544ab5fa3fd1ec4edd304b62a71db"},
+      {240, "b2c3c2aa029b2279e16f608e11e76335"},  {241, "e75e577a31d24834d6afac6f8fa85b01"},
+      {4096, "4c4887f46fb49f41436f521f6688c5ed"}, {70001, "1e210a1626f5ee1b7f6252bdde984aaf"},
   };
   for (const auto& [n, wanted] : kKnown) {
     const std::vector<std::byte> bytes = some_bytes(n);

@@ -104,8 +104,8 @@ TEST_P(Placed, behind_another_middle) {
   ASSERT_TRUE(driver().place(kHead + 120, kFirst - 120, before).ok());
   before.close();
   EXPECT_EQ(driver().cache().n_tokens(), kHead + kFirst - 20 + 37);
-  const TextSegments text{.segments = {driver().cache().segments().begin(),
-                                       driver().cache().segments().end()}};
+  const TextSegments text{
+      .segments = {driver().cache().segments().begin(), driver().cache().segments().end()}};
   EXPECT_FALSE(text.at(kHead - 1)->is_placed);
   EXPECT_TRUE(text.at(kHead)->is_placed);
   EXPECT_FALSE(text.at(kHead + 100)->is_placed);

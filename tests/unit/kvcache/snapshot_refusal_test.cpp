@@ -101,12 +101,12 @@ TEST_F(Refusal, of_an_arena_that_is_too_full) {
 }
 TEST_F(Refusal, of_another_version) {
   auto& bytes = store_.caches[kChat].manifest->bytes;
-  for (const int version : {1, 9}) {
+  for (const int version : {1, 10}) {
     bytes[8] = static_cast<std::byte>(version);
     sign_manifest(bytes);
     Saved cache(store_);
     expect(cache, 700, RereadReason::other_format,
-           version == 1 ? "format 1; this version reads 2 to 8" : "format 9");
+           version == 1 ? "format 1; this version reads 2 to 9" : "format 10");
   }
 }
 TEST_F(Refusal, not_of_a_longer_chat) {

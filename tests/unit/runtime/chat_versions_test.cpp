@@ -77,7 +77,8 @@ TEST_F(ChatVersionsTest, a_message_is_corrected_and_what_follows_is_told_anew) {
   EXPECT_EQ(ids(chat), before);
   EXPECT_EQ(service_->correct(chat, {4711}, "lost").error().code, "MESSAGE_NOT_FOUND");
 
-  const ChatHandle unsaved = value_of(service_->begin({.memory = {value_of(resolve_recipe("compact")), 0}}));
+  const ChatHandle unsaved =
+      value_of(service_->begin({.memory = {value_of(resolve_recipe("compact")), 0}}));
   EXPECT_FALSE(service_->correct(unsaved, {1}, "lost").ok());
 }
 

@@ -1,5 +1,5 @@
-// A message in the middle of a chat said otherwise: what follows stays, is placed or read again, and
-// can be read exactly.
+// A message in the middle of a chat said otherwise: what follows stays, is placed or read again,
+// and can be read exactly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,8 +73,8 @@ TEST_P(CorrectUnderEachPreset, keeps_what_follows_and_what_was_there_comes_back)
   EXPECT_EQ(report.n_placed, session->n_placed());
   EXPECT_EQ(report.n_unread, 0u);
   EXPECT_LT(report.n_read, 300u);
-  EXPECT_EQ(report.reread, (std::vector<kvcache::Reread>{
-                               {RereadReason::edited, 32u + kvcache::kTailTokens}}));
+  EXPECT_EQ(report.reread,
+            (std::vector<kvcache::Reread>{{RereadReason::edited, 32u + kvcache::kTailTokens}}));
   expect_whole(*session);
   std::vector<std::string> now = texts(stored());
   const auto place = std::ranges::find(now, kOther);

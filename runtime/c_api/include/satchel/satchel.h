@@ -290,8 +290,8 @@ typedef struct satchel_session_options {
  *   reason  of a saved cache "nothing_saved", "not_saved", "other_model", "other_recipe",
  *           "other_tokens", "other_format", "over_limit", "damaged"; of one in memory
  *           "memory_lost", "checkpoint", "window", "cut_failed", "lowered", "episode_lost",
- *           "gathered", "edited", "placed"; later libraries may have more (docs/reliability.md). A report
- *           names the one of most tokens, or NULL */
+ *           "gathered", "edited", "placed"; later libraries may have more (docs/reliability.md). A
+ *           report names the one of most tokens, or NULL */
 const char *satchel_reason_text(const char *reason);
 
 /* What became of the saved cache. */
