@@ -25,10 +25,9 @@ FetchedRecords::FetchedRecords(RecordStore& store, const CacheKey& key,
   std::size_t largest = 0;
   for (const RecordEntry& entry : entries) largest = std::max<std::size_t>(largest, entry.n_bytes);
   for (Slot& slot : slots_) slot.bytes.reserve(std::min(largest, kRecordBytesMax));
-  threads_.reserve(1 + kDecoders);
+  threads_.reserve(2);
   reads_ahead_ = start(&FetchedRecords::read_all);
-  for (std::size_t i = 0; i < kDecoders && reads_ahead_; ++i)
-    decodes_ahead_ = start(&FetchedRecords::decode_all) || decodes_ahead_;
+  decodes_ahead_ = reads_ahead_ && start(&FetchedRecords::decode_all);
 }
 
 FetchedRecords::~FetchedRecords() {
@@ -67,14 +66,13 @@ void FetchedRecords::read_all() {
 
 void FetchedRecords::decode_all() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return stops_ || n_taken_ < n_read_; });
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    changed_.wait(lock, [&] { return stops_ || i < n_read_; });
     if (stops_) return;
-    const std::size_t index = n_taken_++;
     lock.unlock();
-    decode(index);
+    decode(i);
     lock.lock();
-    slot(index).is_ready = true;
+    slot(i).is_ready = true;
     changed_.notify_all();
   }
 }

@@ -1,10 +1,10 @@
 // FetchedRecords: the records of one snapshot in their order, read and verified ahead of who uses
-// them. One thread reads without pause, so that the disk never waits; others decode; the caller
-// takes what is ready.
+// them. One thread reads without pause, so that the disk never waits; one verifies and decodes; the
+// caller takes what is ready, and puts it together.
 //   needs   store, key and entries that outlive it
 //   threads calls the store from a thread of its own for as long as it lives: the caller must not.
 //           What there are no threads for is done in next()
-//   memory  kSlots records, each up to twice its size more where it is tight
+//   memory  kSlots records, each up to its size more where it is tight
 #pragma once
 
 #include <array>
@@ -36,8 +36,7 @@ class FetchedRecords {
   std::size_t n_bytes() const;  // as stored, of the record that next() gave
 
  private:
-  static constexpr std::size_t kDecoders = 2;
-  static constexpr std::size_t kSlots = kDecoders + 2;  // one more is read, one used
+  static constexpr std::size_t kSlots = 3;  // one is read, one decoded, one used
   struct Slot {
     std::vector<std::byte> bytes = {};
     RecordCapacity capacity = {};
@@ -62,7 +61,7 @@ class FetchedRecords {
   std::size_t n_given_ = 0;  // by next()
   std::mutex mutex_;         // of the following, and of Slot::is_ready
   std::condition_variable changed_;
-  std::size_t n_read_ = 0, n_taken_ = 0, n_released_ = 0;  // taken: to be decoded
+  std::size_t n_read_ = 0, n_released_ = 0;
   bool stops_ = false;
   std::vector<std::thread> threads_;  // last: they use the others
   bool reads_ahead_ = false, decodes_ahead_ = false;
