@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "kernels/base/half.h"
+#include "kvcache/state/cache_state.h"
 #include "unit/runtime/chat_parts_fixture.h"
 #include "unit/runtime/failing_engine.h"
 
@@ -57,6 +61,23 @@ TEST_F(ChatCacheOf, a_chat_over_the_quota_is_not_written_again_until_it_is_small
   ASSERT_EQ(restore(), RereadReason::none);
   EXPECT_EQ(second.save(tokens).error().code, "CACHE_QUOTA");
   EXPECT_EQ(full.n_tries, 2);
+}
+
+TEST_F(ChatCacheOf, a_chat_whose_numbers_are_none_is_not_written_again_until_it_is_smaller) {
+  const auto chat = parts_with_text("full");
+  const auto tokens = chat->transcript.tokens();
+  const Half infinite = float_to_half(std::numeric_limits<float>::infinity());
+  kvcache::CacheState& state = chat->cache->state();
+  value_of(state.backend.upload(reinterpret_cast<std::byte*>(state.lanes[0].tail().k),
+                                std::as_bytes(std::span(&infinite, 1))));
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(chat->cache.save(tokens).error().code, "CACHE_NAN") << turn;
+    EXPECT_FALSE(value_of(records_.newest_manifest(chat->cache.key())).has_value());
+    EXPECT_EQ(records_.caches[chat->cache.key()].records.empty(), turn > 0) << "nothing is tried";
+    records_.caches.clear();
+  }
+  chat->cache->clear();
+  EXPECT_TRUE(chat->cache.save(tokens).ok()) << "there is nothing to write";
 }
 
 TEST_F(ChatCacheOf, a_chat_without_a_store_restores_nothing) {

@@ -154,6 +154,7 @@ TEST_F(ChatStoreTest, unused_chats_are_thinned_once_a_day_while_the_program_stay
   value_of(service.open_model(test::kBundledModel));
   const ChatHandle chat =
       value_of(service.begin({.memory = {value_of(resolve_recipe("full")), 0}}));
+  value_of(service.send(chat, "What is a brass bell?", Sampling::plain_greedy(4)));
   value_of(service.idle(chat));
   EXPECT_EQ(n_asked, 1u);
   value_of(service.idle(chat));
