@@ -51,7 +51,7 @@ QString MemoryPanelState::packingText() const {
 QString MemoryPanelState::bytesText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
   if (stats.fp16_bytes == 0) return tr("Nothing read yet");
-  return tr("Cache: %1 for %2 tokens, %3 per 1,000 (%4 in fp16)")
+  return tr("Cache: %1 for %2 tokens, %3 per\u00a01,000 (%4 in fp16)")
       .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
            formatBytes(kvcache::bytes_per_1000_tokens(stats.bytes, stats.n_tokens)),
            formatBytes(stats.fp16_bytes));
