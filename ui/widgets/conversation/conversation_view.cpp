@@ -328,7 +328,7 @@ void ConversationView::addMarkActions(QMenu& menu, int row) {
 
 // While the box is open, the chat may change: the row goes with its message.
 void ConversationView::askToForget(const QPersistentModelIndex& row) {
-  auto* box = new QMessageBox(QMessageBox::Warning, tr("Forget for good"),
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Forget for good"),
                               tr("Should the model forget this message?"),
                               QMessageBox::Ok | QMessageBox::Cancel, this);
   box->setInformativeText(
@@ -336,6 +336,7 @@ void ConversationView::askToForget(const QPersistentModelIndex& row) {
          "the chat. This can't be undone."));
   box->button(QMessageBox::Ok)->setText(tr("Forget for good"));
   box->setDefaultButton(QMessageBox::Cancel);
+  for (QAbstractButton* button : box->buttons()) button->setIcon({});  // as the window's own
   box->setAttribute(Qt::WA_DeleteOnClose);
   connect(box, &QMessageBox::finished, this, [this, row](int chosen) {
     if (chosen == QMessageBox::Ok && row.isValid())
