@@ -17,6 +17,12 @@ namespace {
 
 constexpr int kWidth = 680, kHeight = 520;
 
+QColor litColor(const Theme& theme) {
+  QColor lit = theme.accent;
+  lit.setAlphaF(theme.isDark ? 0.4f : 0.25f);  // as selected text in the conversation
+  return lit;
+}
+
 }  // namespace
 
 QuoteDialog::QuoteDialog(const ConversationModel* conversation, QWidget* parent)
@@ -35,8 +41,10 @@ QuoteDialog::QuoteDialog(const ConversationModel* conversation, QWidget* parent)
   m_text->setReadOnly(true);
   m_text->setFrameShape(QFrame::NoFrame);
   m_text->setAccessibleName(tr("Text of the document"));
+  m_text->document()->setDocumentMargin(kGapLarge);
   auto* close = new QPushButton(tr("Close"), this);
   close->setObjectName(QStringLiteral("primary"));
+  close->setDefault(true);
   auto* buttons = new QHBoxLayout;
   buttons->setSpacing(kGap);
   buttons->addWidget(m_previous);
@@ -87,9 +95,12 @@ void QuoteDialog::refresh() {
   const ShownPassage shown =
       document != nullptr ? passageOf(quote, document->text) : ShownPassage();
   m_source->setText(sourceText(quote));
-  m_number->setText(tr("Passage %1 of %2 that the answer repeats word for word")
-                        .arg(m_quote + 1)
-                        .arg(quotes.size()));
+  m_number->setText(quotes.size() == 1
+                        ? tr("The answer repeats this passage word for word")
+                        : tr("Passage %1 of %2 that the answer repeats word for word")
+                              .arg(m_quote + 1)
+                              .arg(quotes.size()));
+  for (QPushButton* button : {m_previous, m_next}) button->setVisible(quotes.size() > 1);
   m_previous->setEnabled(m_quote > 0);
   m_next->setEnabled(m_quote + 1 < quotes.size());
   m_text->setPlainText(shown.text);
@@ -99,7 +110,7 @@ void QuoteDialog::refresh() {
   cursor.setPosition(int(shown.end), QTextCursor::KeepAnchor);
   QTextEdit::ExtraSelection lit;
   lit.cursor = cursor;
-  lit.format.setBackground(themeOf(palette()).accentSoft);
+  lit.format.setBackground(litColor(themeOf(palette())));
   m_text->setExtraSelections({lit});
   m_text->centerCursor();
 }
