@@ -55,8 +55,8 @@ std::string describe(const runtime::ReadReport& read) {
            (read.n_tokens == 0 ? ", nothing read" : ". ");
   if (read.n_placed > 0)
     text += with_thousands(read.n_placed) +
-            " tokens placed as another chat read them: they have not seen this chat (/exact reads "
-            "them). ";
+            " tokens moved here as another chat read them: they do not reflect this chat (/exact "
+            "reads them). ";
   if (read.n_tokens > 0 || read.n_shelf + read.n_placed == 0)
     text += "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
   if (read.fidelity.n_tokens > 0)
@@ -189,9 +189,9 @@ Result<std::string> ChatLoop::text_of_document(const std::string& path) {
 
 // Of a chat that was saved: its options may be given again each time.
 Result<bool> ChatLoop::has_document(const std::string& title, const std::string& text) {
-  if (!conversation_->resumed()) return false;
-  const runtime::ChatId chat = conversation_->service().chat(conversation_->chat())->id();
-  SATCHEL_TRY_ASSIGN(auto stored, conversation_->store()->library().messages(chat));
+  const runtime::OpenChat& chat = *conversation_->service().chat(conversation_->chat());
+  if (!chat.is_saved() || chat.id().value == 0) return false;
+  SATCHEL_TRY_ASSIGN(auto stored, conversation_->store()->library().messages(chat.id()));
   const auto messages = runtime::with_whole_documents(std::move(stored)).messages;
   return std::any_of(messages.begin(), messages.end(), [&](const runtime::StoredMessage& message) {
     return message.kind == runtime::MessageKind::document && message.title == title &&

@@ -1,6 +1,7 @@
 // What is said otherwise: the last message edited, an earlier one corrected, an answer given again,
 // and going back.
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <utility>
 
@@ -73,10 +74,13 @@ Result<void> ChatLoop::correct(const std::string& numbered) {
     console_.reply(list);
     return {};
   }
-  std::istringstream typed(numbered);
   std::size_t number = 0;
-  std::string text;
-  if (typed >> number >> std::ws) std::getline(typed, text, '\0');
+  const char* const end = numbered.data() + numbered.size();
+  const auto read = std::from_chars(numbered.data(), end, number);
+  const auto behind = static_cast<std::size_t>(read.ptr - numbered.data());
+  const std::size_t words = std::min(numbered.find_first_not_of(" \t\n", behind), numbered.size());
+  if (read.ec != std::errc() || (words == behind && words < numbered.size())) number = 0;
+  const std::string text = numbered.substr(words);
   const auto messages = session.messages();
   if (number == 0 || number > messages.size() || !can_be_corrected(messages[number - 1]))
     return Error{ErrorKind::invalid, "PARAM",
@@ -95,7 +99,7 @@ Result<void> ChatLoop::correct(const std::string& numbered) {
       conversation_->service().correct(conversation_->chat(), messages[number - 1].id, text, call));
   console_.end_progress();
   console_.reply(runtime::describe(report) +
-                 (report.n_placed > 0 ? " /exact reads them again." : ""));
+                 (session.n_placed() > 0 ? " /exact reads again what was moved." : ""));
   return {};
 }
 
@@ -125,7 +129,8 @@ Result<void> ChatLoop::versions(const std::string& numbers) {
   SATCHEL_TRY_ASSIGN(const std::vector<MessageVersions> all,
                      service.versions(conversation_->chat(), conversation_->call()));
   if (all.empty()) {
-    console_.reply("Nothing in this chat has several versions. /edit and /again make them.");
+    console_.reply(
+        "Nothing in this chat has several versions. /edit, /correct and /again make them.");
     return {};
   }
   const auto messages = conversation_->session().messages();

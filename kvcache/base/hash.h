@@ -10,7 +10,7 @@ namespace satchel::kvcache {
 
 using Hash128 = std::array<std::byte, 16>;  // canonical order: the high half first, big-endian
 
-// Of bytes that come piece by piece.
+// Of bytes that come in chunks.
 class Hasher {
  public:
   static constexpr std::size_t kStateBytes = 576;

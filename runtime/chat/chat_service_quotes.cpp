@@ -49,6 +49,25 @@ std::vector<std::string_view> texts_of(const Messages& messages) {
   return texts;
 }
 
+Result<void> add_quotes(const Messages& answers, const Messages& documents,
+                        const std::stop_token& stop, QuotesFound& found) {
+  if (documents.empty()) return {};
+  SATCHEL_TRY_ASSIGN(const std::vector<Quote> quotes,
+                     find_quotes(texts_of(answers), texts_of(documents), stop));
+  for (const Quote& quote : quotes) {
+    const StoredMessage& document = *documents[quote.document];
+    found.quotes.push_back(
+        {.answer = answers[quote.answer]->id,
+         .said = quote.said,
+         .document = document.id,
+         .title = document.title,
+         .passage = quote.passage,
+         .page = quote.page,
+         .text = document.text.substr(quote.passage.begin, quote.passage.size())});
+  }
+  return {};
+}
+
 StoredMessage stored(const SessionMessage& message) {
   StoredMessage out;
   out.id = message.id;
@@ -82,25 +101,22 @@ Result<QuotesFound> ChatService::quotes(ChatHandle handle, MessageId answer, con
         if (chat->session() == nullptr || has_documents(*chat->session())) {
           SATCHEL_TRY_ASSIGN(messages, words_of(*chat));
         }
-        Messages documents;
-        for (const StoredMessage& message : messages)
-          if (is_source(message)) documents.push_back(&message);
         QuotesFound found{answer, {}};
-        const Messages answers = answers_of(messages, answer);
-        if (!documents.empty() && !answers.empty()) {
-          SATCHEL_TRY_ASSIGN(const std::vector<Quote> quotes,
-                             find_quotes(texts_of(answers), texts_of(documents), call.stop));
-          for (const Quote& quote : quotes) {
-            const StoredMessage& document = *documents[quote.document];
-            found.quotes.push_back(
-                {.answer = answers[quote.answer]->id,
-                 .said = quote.said,
-                 .document = document.id,
-                 .title = document.title,
-                 .passage = quote.passage,
-                 .page = quote.page,
-                 .text = document.text.substr(quote.passage.begin, quote.passage.size())});
-          }
+        Messages documents;
+        Messages answers = answers_of(messages, answer);
+        for (auto next = answers.begin(); next != answers.end();) {
+          // Those between the same two documents have seen the same ones.
+          const auto behind = std::ranges::find_if(messages, [&](const StoredMessage& message) {
+            return is_source(message) && message.id > (*next)->id;
+          });
+          const auto last = std::find_if(next, answers.end(), [&](const StoredMessage* one) {
+            return behind != messages.end() && one->id > behind->id;
+          });
+          documents.clear();
+          for (const StoredMessage& message : messages)
+            if (is_source(message) && message.id < (*next)->id) documents.push_back(&message);
+          SATCHEL_TRY(add_quotes({next, last}, documents, call.stop, found));
+          next = last;
         }
         running.tell(found);
         return found;

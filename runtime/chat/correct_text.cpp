@@ -19,15 +19,16 @@ std::string describe(const CorrectReport& report) {
   std::string text = "Corrected in " + duration(report.ms) + ": read " + count_text(report.n_read) +
                      (report.n_read == 1 ? " token." : " tokens.");
   if (report.n_placed > 0)
-    text += " " + count_text(report.n_placed) +
-            " tokens after it were kept as they were read: they have not seen the new words.";
+    text +=
+        " " + count_text(report.n_placed) +
+        " tokens after it were moved without being read again: they do not reflect the new words.";
   if (report.n_unread > 0)
     text += " " + count_text(report.n_unread) + " more will be read before the next answer.";
   return text;
 }
 
 std::string describe(const ExactReport& report) {
-  if (report.read.n_tokens == 0) return "All of the chat is exact already.";
+  if (report.read.n_tokens == 0) return "Nothing was moved: all that has been read is exact.";
   std::string text =
       "Read " + count_text(report.read.n_tokens) + " tokens in " + duration(report.read.ms) + ".";
   if (report.placed.n_tokens == 0) return text;

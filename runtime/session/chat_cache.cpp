@@ -63,9 +63,9 @@ Result<kvcache::SaveReport> ChatCache::save(kvcache::Snapshot& snapshot,
 Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens,
                                             const std::stop_token& stop) {
   const std::size_t body_bytes = cache_->stats().body_bytes;
-  const bool is_smaller =
+  const bool is_other =
       refused_ && (body_bytes < refused_->body_bytes || n_tokens() < refused_->n_tokens);
-  if (refused_ && !is_smaller) return refused_->why;
+  if (refused_ && !is_other) return refused_->why;
   refused_.reset();
   Result<kvcache::SaveReport> saved = save(*snapshot_, tokens.first(n_tokens()), stop);
   if (!saved.ok() && (saved.error().code == "CACHE_QUOTA" || saved.error().code == "CACHE_NAN"))
@@ -117,6 +117,7 @@ std::vector<kvcache::Reread> ChatCache::take_rereads() {
 
 // A checkpoint is before the cut; a window is read from the chat's beginning.
 std::size_t ChatCache::cut_point(std::size_t n_tokens) {
+  refused_.reset();  // what is left may be saved
   const std::size_t point = cache_->edit().truncation_point(n_tokens);
   const bool has_window = std::ranges::any_of(cache_->shape().layers,
                                               [](const auto& layer) { return layer.window > 0; });

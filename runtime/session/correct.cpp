@@ -9,10 +9,6 @@
 namespace satchel::runtime {
 namespace {
 
-bool is_short_of_memory(const Error& problem) {
-  return problem.kind == ErrorKind::out_of_memory;
-}
-
 // A second cache that holds the text, to place it from; null where it can't be, or there is no
 // memory.
 std::unique_ptr<kvcache::Cache> kept_text(kvcache::Cache& cache, const IndexRange& text) {
@@ -26,16 +22,14 @@ std::size_t first_placed(const kvcache::Cache& cache) {
   return found == cache.segments().end() ? cache.n_tokens() : found->first;
 }
 
-// Of the newest text, what one cache makes of it against the other; nothing where memory is full.
-Result<Fidelity> compared(Session::State& s, kvcache::Cache& other, const std::stop_token& stop) {
+// Of the newest text, what one cache makes of it against the other; nothing where that could not be
+// measured.
+Fidelity compared(Session::State& s, kvcache::Cache& other, const std::stop_token& stop) {
   const MemoryChangePlanner planner(s.parts);
-  const auto measured = [&]() -> Result<Fidelity> {
-    SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease exact, planner.last_rows(*s.cache, stop));
-    return planner.cost_since(exact, other, stop);
-  };
-  const Result<Fidelity> fidelity = measured();
-  if (!fidelity.ok() && is_short_of_memory(fidelity.error())) return Fidelity();
-  return fidelity;
+  const Result<kvcache::Arena::Lease> exact = planner.last_rows(*s.cache, stop);
+  if (!exact.ok()) return {};
+  const Result<Fidelity> fidelity = planner.cost_since(*exact, other, stop);
+  return fidelity.ok() ? *fidelity : Fidelity();
 }
 
 }  // namespace
@@ -52,28 +46,32 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   placed.part = placed_part({.begin = std::min(before.end, n_before), .end = n_before});
   placed.from = kept_text(*s.cache, placed.part);
   SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids,
-                     s.transcript.say_otherwise(id, text, s.past.beyond()));
+                     s.transcript.replace_message(id, text, s.past.beyond()));
   s.meter.drop_rows();
   cut_cache(s, before.begin);
   SATCHEL_TRY_ASSIGN(const SessionMessage now, s.transcript.find(ids.front()));
   // Where a token behind the message stands now.
   const auto moved = [&](std::size_t position) { return position + tokens().size() - n_text; };
   CorrectReport report{.message = now.id};
-  const std::size_t end = n_before <= before.begin ? n_before : std::max(now.end, moved(n_before));
+  const std::size_t end = n_before <= before.begin ? n_before
+                          : n_before <= before.end ? now.end
+                                                   : moved(n_before);
+  const std::size_t n_kept = s.cache.n_tokens();
   if (n_before > before.end)
     s.cache.rereads().lost({.begin = now.end, .end = end}, kvcache::RereadReason::edited);
   placed.first = moved(placed.part.begin);
   const auto read = [&]() -> Result<void> {
     SATCHEL_TRY_ASSIGN(report.n_placed,
-                       read_and_place(s.prefill, *s.cache, placed, stop, progress));
-    return read_until(s.prefill, end, placed.from, stop, progress);
+                       prefill_and_place(s.prefill, *s.cache, placed, stop, progress));
+    return prefill_until(s.prefill, end, placed.from, stop, progress);
   };
   const Result<void> done = read();
-  const bool is_left = !done.ok() && (is_short_of_memory(done.error()) || stop.stop_requested());
-  if (!done.ok() && !is_left) return done.error();
+  // The words stand: what hinders reading now, the next answer tells.
+  if (!done.ok())
+    s.engine.record(LogLevel::warning, "corrected, not all read code=" + done.error().code);
   const std::size_t n_now = s.cache.n_tokens();
   report.n_unread = tokens().size() - n_now;
-  report.n_read = n_now - std::min(n_now, before.begin + report.n_placed);
+  report.n_read = n_now - std::min(n_now, n_kept + report.n_placed);
   report.reread = s.cache.take_rereads();
   report.ms = s.clock.steady_ms() - began;
   return report;
@@ -98,11 +96,13 @@ Result<ExactReport> Session::read_exactly(std::stop_token stop, const ProgressFn
   s.meter.drop_rows();
   Result<std::unique_ptr<kvcache::Cache>> fork = s.cache->fork();
   std::unique_ptr<kvcache::Cache> kept = fork.ok() ? std::move(*fork) : nullptr;
+  // What rests goes from the store with the cut.
+  const bool can_come_back = is_decided(*s.cache, {.begin = begin, .end = end});
   cut_cache(s, begin);
   s.cache.rereads().lost({.begin = begin, .end = end}, kvcache::RereadReason::placed);
-  const Result<void> read = read_until(s.prefill, end, kept, stop, progress);
+  const Result<void> read = prefill_until(s.prefill, end, kept, stop, progress);
   if (!read.ok()) {
-    if (kept != nullptr) {
+    if (kept != nullptr && can_come_back) {
       s.cache.replace(std::move(kept), s.cache.recipe());
       s.cache.rereads().cut(begin);
     }
@@ -111,9 +111,7 @@ Result<ExactReport> Session::read_exactly(std::stop_token stop, const ProgressFn
   report.read.n_tokens = end - begin;
   report.read.ms = s.clock.steady_ms() - began;
   report.read.reread = s.cache.take_rereads();
-  if (kept != nullptr) {
-    SATCHEL_TRY_ASSIGN(report.placed, compared(s, *kept, stop));
-  }
+  if (kept != nullptr) report.placed = compared(s, *kept, stop);
   return report;
 }
 

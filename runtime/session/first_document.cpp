@@ -63,7 +63,8 @@ bool is_as_read(const ChatParts& parts, const FirstDocument& document) {
   const auto entries = parts.meter.ledger().entries();
   return parts.transcript.tokens().size() == document.tokens.size() &&
          parts.cache.n_tokens() == document.tokens.size() && parts.transcript.marks().empty() &&
-         parts.cache->reach().is_all() && std::ranges::none_of(entries, [&](const auto& entry) {
+         parts.cache->reach().is_all() && !holds_placed(*parts.cache) &&
+         std::ranges::none_of(entries, [&](const auto& entry) {
            return entry.cause == LedgerCause::limit || entry.cause == LedgerCause::asked ||
                   entry.cause == LedgerCause::rest ||
                   entry.n_tokens > document.tokens.size();  // decided with what followed
@@ -226,18 +227,22 @@ Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
   const double began = parts.clock.steady_ms();
   report.n_shelf = take_first_document(parts);
   const std::size_t n_before = parts.cache.n_tokens();
+  const CacheContents contents = parts.meter.contents();
   const auto messages = parts.transcript.messages();
   for (std::size_t i = 0; i + 1 < messages.size() && parts.cache.has_store(); ++i) {
     const SessionMessage& document = messages[i];
     if (document.text_hash.empty() || document.begin == 0 || read_part_title(document.title) ||
         document.begin < parts.cache.n_tokens() || !can_place(*parts.cache))
       continue;
+    const CacheContents before = parts.meter.contents();
     PlacedText text = shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end},
                                    document.text_hash);
     SATCHEL_TRY_ASSIGN(const std::size_t n,
-                       read_and_place(prefill, *parts.cache, text, stop, progress));
+                       prefill_and_place(prefill, *parts.cache, text, stop, progress));
     report.n_placed += n;
+    if (n > 0) parts.meter.note_since(LedgerCause::read, before);
   }
+  report.compressed = parts.meter.was_compressed_since(contents);
   report.n_tokens = parts.cache.n_tokens() - n_before - report.n_placed;
   report.ms = parts.clock.steady_ms() - began;
   return report;

@@ -7,9 +7,9 @@
 //            empty cache. It holds then what the chat held that read them, and answers as that did
 //   placed   in the middle of a chat, where that is asked for (ReadHow::at_once): what the document
 //            was made there, moved (placed_text.h)
-//   not      of text that a memory limit or a request made smaller, that was marked, or that is in
-//            parts (parts rest apart from their cache). A damaged record, or a limit that is too
-//            low, costs time: the document is read
+//   not      of text that a memory limit or a request made smaller, that was marked or placed, or
+//            that is in parts (parts rest apart from their cache). A damaged record, or a limit
+//            that is too low, costs time: the document is read
 #pragma once
 
 #include <cstddef>

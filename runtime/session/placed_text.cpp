@@ -19,6 +19,10 @@ bool can_place(const kvcache::Cache& cache) {
   return !cache.needs_step() && cache.reach().is_all() && !cache.shape().reads_in_order();
 }
 
+bool holds_placed(const kvcache::Cache& cache) {
+  return std::ranges::any_of(cache.segments(), &kvcache::TextSegment::is_placed);
+}
+
 bool is_decided(const kvcache::Cache& cache, const IndexRange& text) {
   return std::ranges::none_of(cache.segments(), [&](const kvcache::TextSegment& segment) {
     return segment.first < text.end && segment.end() > text.begin &&
@@ -26,9 +30,9 @@ bool is_decided(const kvcache::Cache& cache, const IndexRange& text) {
   });
 }
 
-Result<void> read_until(ChatPrefill& prefill, std::size_t end,
-                        std::unique_ptr<kvcache::Cache>& kept, const std::stop_token& stop,
-                        const ProgressFn& progress) {
+Result<void> prefill_until(ChatPrefill& prefill, std::size_t end,
+                           std::unique_ptr<kvcache::Cache>& kept, const std::stop_token& stop,
+                           const ProgressFn& progress) {
   Result<ReadReport> read = prefill.prefill_until(end, stop, progress);
   if (!read.ok() && read.error().kind == ErrorKind::out_of_memory && kept != nullptr) {
     kept = nullptr;
@@ -37,15 +41,18 @@ Result<void> read_until(ChatPrefill& prefill, std::size_t end,
   return read.ok() ? Result<void>() : read.error();
 }
 
-Result<std::size_t> read_and_place(ChatPrefill& prefill, kvcache::Cache& cache, PlacedText& text,
-                                   const std::stop_token& stop, const ProgressFn& progress) {
+Result<std::size_t> prefill_and_place(ChatPrefill& prefill, kvcache::Cache& cache, PlacedText& text,
+                                      const std::stop_token& stop, const ProgressFn& progress) {
   if (text.from == nullptr || text.part.size() == 0) return std::size_t{0};
-  SATCHEL_TRY(read_until(prefill, text.first, text.from, stop, progress));
+  SATCHEL_TRY(prefill_until(prefill, text.first, text.from, stop, progress));
   if (text.from == nullptr) return std::size_t{0};
   const Result<void> placed =
       cache.edit().place(text.part.begin, text.part.size(), text.from->state());
   text.from = nullptr;
-  return placed.ok() ? text.part.size() : 0;
+  if (placed.ok()) return text.part.size();
+  const ErrorKind kind = placed.error().kind;
+  if (kind == ErrorKind::out_of_memory || kind == ErrorKind::invalid) return std::size_t{0};
+  return placed.error();
 }
 
 }  // namespace satchel::runtime

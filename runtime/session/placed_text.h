@@ -23,6 +23,7 @@ namespace satchel::runtime {
 IndexRange placed_part(const IndexRange& read);
 // Whether the cache may hold such text, now.
 bool can_place(const kvcache::Cache& cache);
+bool holds_placed(const kvcache::Cache& cache);
 // Whether all of the text is held there and decided.
 bool is_decided(const kvcache::Cache& cache, const IndexRange& text);
 
@@ -31,14 +32,14 @@ struct PlacedText {
   IndexRange part;                       // of its tokens
   std::size_t first = 0;                 // where they stand in the chat
 };
-// Reads up to `text.first` and places it: how many tokens; 0 where it can't be placed. Where memory
-// is full, `text.from` goes.
-//   errors  of reading
-Result<std::size_t> read_and_place(ChatPrefill& prefill, kvcache::Cache& cache, PlacedText& text,
-                                   const std::stop_token& stop, const ProgressFn& progress);
-// Reads up to token `end`; where memory is full, once more without `kept`.
-Result<void> read_until(ChatPrefill& prefill, std::size_t end,
-                        std::unique_ptr<kvcache::Cache>& kept, const std::stop_token& stop,
-                        const ProgressFn& progress);
+// Prefills up to `text.first` and places it: how many tokens; 0 where it can't be placed. Where
+// memory is full, `text.from` goes.
+//   errors  those of ChatPrefill, and of the backend
+Result<std::size_t> prefill_and_place(ChatPrefill& prefill, kvcache::Cache& cache, PlacedText& text,
+                                      const std::stop_token& stop, const ProgressFn& progress);
+// Prefills up to token `end`; where memory is full, once more without `kept`.
+Result<void> prefill_until(ChatPrefill& prefill, std::size_t end,
+                           std::unique_ptr<kvcache::Cache>& kept, const std::stop_token& stop,
+                           const ProgressFn& progress);
 
 }  // namespace satchel::runtime

@@ -96,6 +96,7 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   report.n_tokens += placed.n_tokens;
   report.n_shelf += placed.n_shelf;
   report.n_placed = placed.n_placed;
+  report.compressed = report.compressed || placed.compressed;
   report.ms += placed.ms;
   report.reread = state_->cache.take_rereads();
   // What was read stays read, whether or not the measurement comes to an end.

@@ -194,7 +194,7 @@ struct CorrectReport {
   MessageId message;         // that stands there now
   std::size_t n_read = 0;    // tokens read: of the message, and of what follows it
   std::size_t n_placed = 0;  // tokens of what follows, held as they were read behind other words
-  std::size_t n_unread = 0;  // it was stopped, or memory is short: read before the next answer
+  std::size_t n_unread = 0;  // it was stopped, or reading failed: read before the next answer
   std::vector<kvcache::Reread> reread = {};
   double ms = 0;
 };
@@ -301,13 +301,13 @@ class Session {
   // the chat. What follows stays, and goes with it as another version (versions()). It is placed
   // where that can be done: moved, and not read again but for its first and newest tokens, so that
   // what lies between has not seen the new words. Else it is read again. After Stop, or where
-  // memory is full, the words stand and the rest is unread.
-  //   errors  CONTEXT_FULL, and PARAM as Transcript::say_otherwise(): nothing has changed
+  // reading fails, the words stand and the rest is unread: the next answer tells why.
+  //   errors  CONTEXT_FULL, and PARAM as Transcript::replace_message(): nothing has changed
   Result<CorrectReport> correct(MessageId message, std::string_view text, std::stop_token stop,
                                 const ProgressFn& progress);
   std::size_t n_placed() const;  // tokens that stand so; 0: all is exact
   // Reads all of it again, from the first token that was placed on. After Stop the chat is as it
-  // was, but where memory was too short to keep it meanwhile.
+  // was, but where some of it rests, or memory was too short to keep it: then it is unread.
   Result<ExactReport> read_exactly(std::stop_token stop, const ProgressFn& progress);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
   //   last  its last message; 0: it has none; not given: this chat's

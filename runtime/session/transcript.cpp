@@ -133,8 +133,8 @@ Result<MessageId> Transcript::add_user(std::string_view text, BeyondContext beyo
   return ids.front();
 }
 
-Result<std::vector<MessageId>> Transcript::say_otherwise(MessageId id, std::string_view text,
-                                                         BeyondContext beyond) {
+Result<std::vector<MessageId>> Transcript::replace_message(MessageId id, std::string_view text,
+                                                           BeyondContext beyond) {
   SATCHEL_TRY(settle());
   SATCHEL_TRY_ASSIGN(const SessionMessage said, find(id));
   if (said.role != Role::user || said.is_forgotten || read_part_title(said.title))

@@ -57,8 +57,8 @@ class Transcript {
   // `text` in place of one of the user's messages, as another version of it, with copies of all
   // that followed it and their marks, in one transaction. Their ids, that of the message first.
   //   errors  also PARAM: it is none of the user's, one of a document's parts, or forgotten
-  Result<std::vector<MessageId>> say_otherwise(MessageId message, std::string_view text,
-                                               BeyondContext beyond);
+  Result<std::vector<MessageId>> replace_message(MessageId message, std::string_view text,
+                                                 BeyondContext beyond);
   struct Document {
     std::string title;
     std::string_view text;

@@ -54,7 +54,8 @@ TEST(QuoteText, bytes_are_counted_as_characters) {
 
 TEST(QuoteText, quotes_are_found_in_what_markdown_is_shown_as) {
   const QString markdown =
-      u"1. Ä 😀 **the *old* harbour** was [closed](https://a.example/the/old/day) for `eleven` days"_s;
+      u"1. Ä 😀 **the *old* harbour** was [closed](https://a.example/the/old/day) for "_s +
+      u"`eleven` days"_s;
   const QString shown = u"Ä 😀 the old harbour was closed for eleven days"_s;
   EXPECT_EQ(shownQuotes(markdown,
                         {quoteAt(markdown, u"the *old* harbour** was"_s),

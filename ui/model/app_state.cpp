@@ -149,6 +149,7 @@ void AppState::renameChat(ChatKey chat, const QString& title) {
 }
 
 void AppState::deleteChat(ChatKey chat) {
+  if (chat == m_chat.id) m_imports.stop();  // for this chat, not for the next one
   if (chat == m_chat.id && doesEngineStop()) m_engine->stop();
   m_engine->deleteChat(chat);
 }

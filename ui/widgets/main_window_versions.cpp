@@ -79,8 +79,8 @@ void MainWindow::refreshPlaced() {
   const std::size_t n = m_state->memory()->placed();
   if (n == std::exchange(m_placedShown, n)) return;
   if (n == 0) return m_placed->hide();
-  m_placed->showNotice(tr("%1 tokens are kept as they were read behind other words. They have not "
-                          "seen what stands before them now.")
+  m_placed->showNotice(tr("%1 tokens were moved without being read again. They do not reflect "
+                          "the text before them.")
                            .arg(formatCount(qint64(n))));
   m_placed->setAction(tr("Read them again"));
 }

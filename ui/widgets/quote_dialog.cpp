@@ -65,6 +65,7 @@ QuoteDialog::QuoteDialog(const ConversationModel* conversation, QWidget* parent)
   connect(m_next, &QPushButton::clicked, this, [this] { step(1); });
   connect(conversation, &QAbstractItemModel::modelReset, this, &QuoteDialog::closeIfGone);
   connect(conversation, &QAbstractItemModel::rowsRemoved, this, &QuoteDialog::closeIfGone);
+  connect(conversation, &QAbstractItemModel::dataChanged, this, &QuoteDialog::closeIfGone);
 }
 
 QString QuoteDialog::source() const {
@@ -78,7 +79,7 @@ void QuoteDialog::showQuote(int row, int quote) {
 }
 
 void QuoteDialog::closeIfGone() {
-  if (!m_row.isValid()) close();
+  if (!m_row.isValid() || m_conversation->message(m_row.row()).quotes.size() <= m_quote) close();
 }
 
 void QuoteDialog::step(int by) {

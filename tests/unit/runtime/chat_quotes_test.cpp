@@ -62,6 +62,23 @@ TEST_F(ChatQuotesTest, an_answers_quote_names_document_place_and_page) {
   }
 }
 
+TEST_F(ChatQuotesTest, an_answer_quotes_only_what_came_before_it) {
+  const auto service = test::open_chat_service(chats_);
+  const ChatHandle chat = begin(*service);
+  const MessageId before = answer(*service, chat, kRoom);
+  value_of(service->attach(chat, {.title = "tower.txt", .text = kRoom}));
+  const MessageId between = answer(*service, chat, kRoom);
+  value_of(service->attach(chat, {.title = "again.txt", .text = kRoom}));
+  answer(*service, chat, "It is quiet there.");
+  const MessageId behind = answer(*service, chat, kRoom);
+  const QuotesFound found = value_of(service->quotes(chat, {}));
+  ASSERT_THAT(found.quotes, SizeIs(2));
+  EXPECT_EQ(found.quotes[0].answer, between);
+  EXPECT_EQ(found.quotes[1].answer, behind);
+  for (const AnswerQuote& quote : found.quotes) EXPECT_EQ(quote.title, "tower.txt");
+  EXPECT_THAT(value_of(service->quotes(chat, before)).quotes, IsEmpty());
+}
+
 TEST_F(ChatQuotesTest, a_chat_without_documents_or_answers_has_none) {
   const auto service = test::open_chat_service(chats_);
   const ChatHandle chat = begin(*service);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 
 namespace satchel::runtime {
@@ -107,6 +108,26 @@ TEST_F(PlacedDocument, is_read_where_what_was_saved_is_damaged) {
   const auto session = chat("full", ReadHow::at_once);
   EXPECT_EQ(read_.n_placed, 0u);
   EXPECT_EQ(session->n_read(), session->tokens().size());
+}
+
+// What was moved there is not offered as what that beginning makes of the document.
+TEST_F(PlacedDocument, behind_another_system_prompt_is_not_offered_to_others) {
+  read_apart("full");
+  SessionOptions options(value_of(resolve_recipe("full")));
+  options.budget_bytes = shared_budget();
+  options.chat = {30};
+  options.journal = &journal_;
+  options.records = &records_;
+  options.system = "Answer in one word.";
+  const auto session = value_of(shared_engine().new_session(options));
+  add(*session, 0);
+  ASSERT_GT(value_of(session->read({}, {}, ReadHow::at_once)).n_placed, 0u);
+  const std::size_t n_caches = value_of(records_.list()).size();
+  value_of(session->save());
+  EXPECT_EQ(value_of(records_.list()).size(), n_caches + 1) << "its own alone";
+  value_of(session->read_exactly({}, {}));
+  value_of(session->save());
+  EXPECT_EQ(value_of(records_.list()).size(), n_caches + 2);
 }
 
 // A chat that begins with a document takes it exactly; the second one is placed.

@@ -158,6 +158,17 @@ TEST_F(Correct, stopped_reading_exactly_leaves_the_chat_as_it_was) {
   EXPECT_EQ(again->n_placed(), n_placed);
 }
 
+TEST_F(Correct, a_message_that_was_not_read_yet_is_read_as_it_stands_now) {
+  const auto session = open("full");
+  first_ = value_of(session->add_user(letters(400)));
+  value_of(session->add_document("notes", held_out_notes()));
+  const CorrectReport report = correct(*session, first_);
+  EXPECT_EQ(report.n_read + report.n_placed, 0u);
+  EXPECT_EQ(report.n_unread, session->tokens().size());
+  EXPECT_TRUE(value_of(session->read({}, {})).reread.empty());
+  expect_whole(*session);
+}
+
 TEST_F(Correct, marks_hold_for_what_follows) {
   const auto session = chat("compact");
   ASSERT_TRUE(session->pin(first_).ok());
