@@ -78,17 +78,4 @@ void free_zeroed_memory(void* memory, std::size_t bytes) {
   std::free(memory);
 }
 
-void touch_memory(void* memory, std::size_t bytes) {
-#if SATCHEL_MAPS_MEMORY && defined(MADV_POPULATE_WRITE)
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  const std::size_t before = rounded_up(address, kPage) - address;
-  if (bytes <= before) return;
-  const std::size_t n = (bytes - before) / kPage * kPage;
-  if (n > 0) (void)madvise(static_cast<std::byte*>(memory) + before, n, MADV_POPULATE_WRITE);
-#else
-  (void)memory;
-  (void)bytes;
-#endif
-}
-
 }  // namespace satchel

@@ -17,10 +17,6 @@ namespace satchel {
 
 void* zeroed_memory(std::size_t align, std::size_t bytes);
 void free_zeroed_memory(void* memory, std::size_t bytes);  // as they were allocated
-// Has the system give the pages of such memory, or a part of it, now and together. Changes no byte;
-// any thread, also while another one writes there. What cannot be had stays as it is, as does
-// memory that is not the host's.
-void touch_memory(void* memory, std::size_t bytes);
 
 // The deleter of a std::unique_ptr to such memory.
 struct FreeZeroed {

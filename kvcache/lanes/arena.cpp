@@ -113,11 +113,6 @@ std::byte* Arena::at(ExtentId id) {
   return memory_.data() + extents_.offset(id);
 }
 
-std::span<std::byte> Arena::next_memory(std::size_t bytes) {
-  const std::size_t begin = extents_.end();
-  return {memory_.data() + begin, std::min(bytes, scratch_offset() - begin)};
-}
-
 std::size_t Arena::bytes_of(ExtentId id) const {
   return extents_.bytes(id);
 }

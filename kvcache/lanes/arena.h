@@ -25,7 +25,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "kernels/contract/backend.h"
@@ -86,8 +85,6 @@ class Arena {
   std::size_t bytes_of(ExtentId id) const;  // rounded up
   std::size_t n_shares(ExtentId id) const;
   void reserve_extents(std::size_t n);
-  // Where the next extents lie that no hole is found for, so many bytes of them at most.
-  std::span<std::byte> next_memory(std::size_t bytes);
 
   // 256-byte aligned; not zeroed.
   Result<Lease> take_scratch(std::size_t bytes);

@@ -2,13 +2,9 @@
 // is both whole and wanted.
 #include <algorithm>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "kernels/base/zeroed_memory.h"
 #include "kvcache/snapshot/fetched_records.h"
 #include "kvcache/snapshot/restorer.h"
 
@@ -22,22 +18,6 @@ RestoreReport damaged_report(std::string what) {
 std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);
   return static_cast<std::size_t>(in_a - a.begin());
-}
-
-constexpr std::size_t kTouchedBytes = 8u << 20;  // before a stop is seen; less is as soon written
-
-// The system clears new memory when it is first written, and who writes waits: here another thread
-// does, ahead of the records.
-std::jthread touch_ahead(std::span<std::byte> memory) {
-  if (memory.size() < kTouchedBytes) return {};
-  try {
-    return std::jthread([memory](const std::stop_token& stop) {
-      for (std::size_t at = 0; at < memory.size() && !stop.stop_requested(); at += kTouchedBytes)
-        touch_memory(memory.data() + at, std::min(kTouchedBytes, memory.size() - at));
-    });
-  } catch (const std::system_error&) {
-    return {};
-  }
 }
 
 // One restore on its way, into an empty cache.
@@ -171,10 +151,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
     return damaged_report(prepared.error().message);
   SATCHEL_TRY(prepared);
-  {
-    const std::jthread touches = touch_ahead(lanes_.arena.next_memory(restorer.page_bytes()));
-    SATCHEL_TRY(add_records(restorer, manifest));
-  }
+  SATCHEL_TRY(add_records(restorer, manifest));
   const Result<void> checked = restorer.check_pages();
   if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
     return damaged_report(checked.error().message);

@@ -73,16 +73,13 @@ Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) 
   return {};
 }
 
-std::size_t Restorer::page_bytes() const {
-  std::size_t bytes = 0;
+std::size_t Restorer::bytes_needed() const {
+  std::size_t bytes =
+      manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk) +
+      cache_.moved_sinks_needs(manifest_.reach);
   for (const auto& [serial, page] : pages_)
     bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].token(), page.n_tokens);
   return bytes;
-}
-
-std::size_t Restorer::bytes_needed() const {
-  return manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk) +
-         cache_.moved_sinks_needs(manifest_.reach) + page_bytes();
 }
 
 // Tails first: short ones give memory back.

@@ -23,7 +23,6 @@ class Restorer {
 
   // The table against the cache: corrupt where it cannot be, out_of_memory where it does not fit.
   Result<void> prepare();
-  std::size_t page_bytes() const;  // of the arena, that the pages take
   // corrupt: what is wrong with the record, and nothing of it is used. Others: the backend's.
   Result<void> add(const RecordEntry& entry, const Record& record);
   // corrupt: pages contradict the table, or each other.

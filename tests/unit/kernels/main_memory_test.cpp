@@ -112,25 +112,6 @@ TEST(ZeroedMemory, that_is_large_takes_no_pages_before_they_are_written) {
   EXPECT_LT(resident_bytes(), before + 64 * kMiB);
 }
 
-TEST(ZeroedMemory, that_is_touched_is_there_and_keeps_its_bytes) {
-  if (test::kSanitized) GTEST_SKIP() << "comes from the heap here";
-  const Memory memory = zeroed(64 * kMiB);
-  ASSERT_NE(memory, nullptr);
-  auto* const at = static_cast<unsigned char*>(memory.get());
-  at[5 * kMiB] = 7;
-  const std::size_t before = resident_bytes();
-  if (before == 0) GTEST_SKIP() << "this system tells no sizes";
-  touch_memory(at + 4 * kMiB + 1, 32 * kMiB);
-  if (resident_bytes() == before) GTEST_SKIP() << "this kernel gives no memory ahead";
-  EXPECT_GE(resident_bytes(), before + 26 * kMiB);
-  EXPECT_LT(resident_bytes(), before + 44 * kMiB);
-  EXPECT_EQ(at[5 * kMiB], 7);
-  at[5 * kMiB] = 0;
-  EXPECT_EQ(std::count(at, at + 64 * kMiB, 0), std::ptrdiff_t(64 * kMiB));
-  touch_memory(nullptr, 64 * kMiB);  // what cannot be had: nothing happens
-  touch_memory(at, 1);
-}
-
 TEST(ZeroedMemory, of_any_size_is_aligned_and_zeroed_and_given_back) {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 5 * kMiB}) {

@@ -40,16 +40,6 @@ TEST_F(ArenaTest, gives_each_byte_once_and_then_says_that_it_is_full) {
   }
 }
 
-TEST_F(ArenaTest, tells_where_the_next_extents_lie) {
-  open(4096);
-  take(1000);
-  const std::span<std::byte> next = arena_->next_memory(512);
-  EXPECT_EQ(next.size(), 512u);
-  EXPECT_EQ(next.data(), arena_->at(take(512)));
-  const Arena::Lease scratch = arena_->take_scratch(1024).value();
-  EXPECT_EQ(arena_->next_memory(~std::size_t{0}).size(), 4096u - 1024 - 512 - 1024);
-}
-
 TEST_F(ArenaTest, refuses_sizes_that_overflow) {
   open(4096);
   for (const std::size_t bytes : {~std::size_t{0}, ~std::size_t{0} - 254, ~std::size_t{0} / 2}) {
