@@ -8,7 +8,7 @@
 #include "app/cli/chat_loop.h"
 #include "runtime/chat/chat_title.h"
 #include "runtime/chat/correct_text.h"
-#include "runtime/episodes/part_title.h"
+#include "runtime/session/transcript.h"
 
 namespace satchel::app {
 namespace {
@@ -27,11 +27,6 @@ const SessionMessage* last_of(std::span<const SessionMessage> messages, runtime:
     if (messages[i].role == role && asked.kind == runtime::MessageKind::text) return &messages[i];
   }
   return nullptr;
-}
-
-bool can_be_corrected(const SessionMessage& message) {
-  return message.role == runtime::Role::user && !message.is_forgotten &&
-         !runtime::read_part_title(message.title);
 }
 
 // "  3: Which pet …", of those that can be corrected.

@@ -181,16 +181,15 @@ Result<void> Saver::put_states() {
     if (stored.contains(state.serial)) continue;
     for (std::size_t layer = 0; layer < states.n_layers(); ++layer) {
       const std::size_t n_bytes = states.layer_bytes(layer, state.is_packed);
-      SATCHEL_TRY_ASSIGN(
-          ByteWriter* const to,
-          place_for(RecordKind::states,
-                    {.number = state.serial,
-                     .lane = static_cast<std::uint32_t>(layer),
-                     .n_bytes = static_cast<std::uint32_t>(n_bytes)},
-                    cut_states(n_bytes, state.is_packed ? states.n_codes(layer) : 0)));
+      const std::size_t n_codes = state.is_packed ? states.n_codes(layer) : 0;
+      SATCHEL_TRY_ASSIGN(ByteWriter* const to,
+                         place_for(RecordKind::states,
+                                   {.number = state.serial,
+                                    .lane = static_cast<std::uint32_t>(layer),
+                                    .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                                   cut_states(n_bytes, n_codes)));
       const std::span<std::byte> bytes = to->extend(n_bytes);
       SATCHEL_TRY(states.download(state.serial, layer, bytes));
-      const std::size_t n_codes = state.is_packed ? states.n_codes(layer) : 0;
       if (!are_finite_floats(bytes.first(n_bytes - n_codes))) return not_finite();
     }
     SATCHEL_TRY(put(RecordKind::states));

@@ -51,7 +51,7 @@ std::vector<std::string_view> texts_of(const Messages& messages) {
 
 Result<void> add_quotes(const Messages& answers, const Messages& documents,
                         const std::stop_token& stop, QuotesFound& found) {
-  if (documents.empty()) return {};
+  if (answers.empty() || documents.empty()) return {};
   SATCHEL_TRY_ASSIGN(const std::vector<Quote> quotes,
                      find_quotes(texts_of(answers), texts_of(documents), stop));
   for (const Quote& quote : quotes) {
@@ -102,22 +102,17 @@ Result<QuotesFound> ChatService::quotes(ChatHandle handle, MessageId answer, con
           SATCHEL_TRY_ASSIGN(messages, words_of(*chat));
         }
         QuotesFound found{answer, {}};
-        Messages documents;
-        Messages answers = answers_of(messages, answer);
-        for (auto next = answers.begin(); next != answers.end();) {
-          // Those between the same two documents have seen the same ones.
-          const auto behind = std::ranges::find_if(messages, [&](const StoredMessage& message) {
-            return is_source(message) && message.id > (*next)->id;
-          });
-          const auto last = std::find_if(next, answers.end(), [&](const StoredMessage* one) {
-            return behind != messages.end() && one->id > behind->id;
-          });
-          documents.clear();
-          for (const StoredMessage& message : messages)
-            if (is_source(message) && message.id < (*next)->id) documents.push_back(&message);
-          SATCHEL_TRY(add_quotes({next, last}, documents, call.stop, found));
-          next = last;
+        const Messages wanted = answers_of(messages, answer);
+        Messages documents, answers;  // answers that have seen the same documents
+        auto next = wanted.begin();
+        for (const StoredMessage& message : messages) {
+          if (next != wanted.end() && *next == &message) answers.push_back(*next++);
+          if (!is_source(message)) continue;
+          SATCHEL_TRY(add_quotes(answers, documents, call.stop, found));
+          answers.clear();
+          documents.push_back(&message);
         }
+        SATCHEL_TRY(add_quotes(answers, documents, call.stop, found));
         running.tell(found);
         return found;
       });

@@ -1,8 +1,7 @@
 // Where an answer repeats a document word for word.
 //   quote    a run of kQuoteWords words that both have; or one with kMarkedQuoteWords of them in
-//            quotation marks,
-//            with which the answer itself says that they are another's. Words are compared in any
-//            case; white space, punctuation, dashes and Markdown are not compared
+//            quotation marks, with which the answer itself says that they are another's. Words are
+//            compared in any case; white space, punctuation, dashes and Markdown are not compared
 //            (runtime/tokenizer/words.h). Page marks of the document do not break a run
 //   choice   longest first, and none over another: what a longer one has of it, it gives up. Of
 //            equal passages the first in the documents

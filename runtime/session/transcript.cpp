@@ -45,6 +45,10 @@ StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tok
 
 }  // namespace
 
+bool can_be_corrected(const SessionMessage& message) {
+  return message.role == Role::user && !message.is_forgotten && !read_part_title(message.title);
+}
+
 // Where a template puts the system text into the first user turn, the ids of that text are the
 // system message's all the same: it is never compressed, the user's words may be.
 Result<std::vector<TokenId>> Transcript::system_tokens(
@@ -137,15 +141,13 @@ Result<std::vector<MessageId>> Transcript::replace_message(MessageId id, std::st
                                                            BeyondContext beyond) {
   SATCHEL_TRY(settle());
   SATCHEL_TRY_ASSIGN(const SessionMessage said, find(id));
-  if (said.role != Role::user || said.is_forgotten || read_part_title(said.title))
+  if (!can_be_corrected(said))
     return Error{ErrorKind::invalid, "PARAM",
                  "Only what you wrote, or a document that was read in one piece, can be corrected, "
                  "and only while the model has not forgotten it."};
   SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> follows, stored());
-  std::erase_if(follows, [&](const StoredMessage& message) {
-    const auto place = std::ranges::find(messages_, message.id, &SessionMessage::id);
-    return place->begin <= said.begin;
-  });
+  const auto place = std::ranges::find(messages_, id, &SessionMessage::id);
+  follows.erase(follows.begin(), follows.begin() + (place - messages_.begin()) + 1);
   Transcript other = *this;
   other.truncate(said.begin, /*lets_journal_follow=*/true);
   SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> drafts, other.draft(text, {}));

@@ -30,6 +30,9 @@ namespace satchel::runtime {
 // not be answered. Chosen: the heads and tails of all templates are shorter than this.
 inline constexpr std::size_t kLeastAnswerTokens = 16;
 
+// Whether replace_message() takes it: the user's, not forgotten, and no part of a document.
+bool can_be_corrected(const SessionMessage& message);
+
 struct TranscriptOptions {
   const Tokenizer& tokenizer;
   const ChatTemplate& chat_template;
@@ -56,7 +59,7 @@ class Transcript {
   Result<MessageId> add_user(std::string_view text, BeyondContext beyond = BeyondContext::ends);
   // `text` in place of one of the user's messages, as another version of it, with copies of all
   // that followed it and their marks, in one transaction. Their ids, that of the message first.
-  //   errors  also PARAM: it is none of the user's, one of a document's parts, or forgotten
+  //   errors  also PARAM: it can't be corrected
   Result<std::vector<MessageId>> replace_message(MessageId message, std::string_view text,
                                                  BeyondContext beyond);
   struct Document {
