@@ -25,9 +25,10 @@ class Attend {
         states_(memory + context.pool.n_threads() * thread_floats_) {}
 
   void run() const {
-    context_.pool.parallel_for(plan_.n_items, 1,
+    context_.pool.parallel_for(plan_.items.size(), 1,
                                [this](std::size_t begin, std::size_t end, std::size_t thread) {
-                                 for (std::size_t i = begin; i < end; ++i) run_item(i, thread);
+                                 for (std::size_t i = begin; i < end; ++i)
+                                   run_item(plan_.items[i], thread);
                                });
     for (const SequencePlan& sequence : plan_.sequences) {
       if (sequence.n_splits == 1) continue;
@@ -49,19 +50,36 @@ class Attend {
     float* at = states_ + sequence.partials_at + (lane_block * sequence.n_splits + split) * floats;
     return SoftmaxState::in(at, sequence.block_rows);
   }
+  SoftmaxState partial(const SequencePlan& sequence, const AttendItem& item) const {
+    return partial(sequence, item.lane * sequence.n_blocks + item.block, item.split);
+  }
 
-  void run_item(std::size_t index, std::size_t thread) const {
-    const SequencePlan& sequence = plan_.sequence_of_item(index);
-    const std::size_t in_sequence = index - sequence.first_item, n_splits = sequence.n_splits;
-    const std::size_t lane_block = in_sequence / n_splits, split = in_sequence % n_splits;
-    const SplitRange rows = range(sequence, lane_block);
+  void run_item(const AttendItem& item, std::size_t thread) const {
+    const ItemRows rows{.plan = &plan_, .item = &item};
+    const SplitRange first = rows.of_member(0);
+    const SequencePlan& sequence = *first.sequence;
     const SplitMemory memory =
         SplitMemory::in(threads_ + thread * thread_floats_, plan_, args_.head_dim);
-    const SoftmaxState out = n_splits == 1 ? memory.own : partial(sequence, lane_block, split);
-    const std::size_t units = n_units(sequence.lane(rows.lane));
+    const bool in_own = sequence.n_splits == 1 || item.n_members > 1;
+    const SoftmaxState out = in_own ? memory.own : partial(sequence, item);
+    const std::size_t units = n_units(sequence.lane(item.lane));
+    const std::size_t begin = item.split * sequence.split_units;
     AttendSplit(context_, args_, plan_, rows, memory, out)
-        .run(units * split / n_splits, units * (split + 1) / n_splits);
-    if (n_splits == 1) finish(rows, out);
+        .run(begin, sequence.n_splits == 1 ? units : std::min(begin + sequence.split_units, units));
+    if (sequence.n_splits == 1) return finish(first, out);
+    if (in_own) give_rows(rows, out);
+  }
+
+  // To each sequence of a joint item its own.
+  void give_rows(const ItemRows& rows, const SoftmaxState& from) const {
+    for (std::size_t i = 0, at = 0; i < rows.n_members(); ++i) {
+      const SplitRange of = rows.of_member(i);
+      const SoftmaxState to = partial(*of.sequence, *rows.item);
+      std::copy_n(from.most + at, of.n_rows, to.most);
+      std::copy_n(from.total + at, of.n_rows, to.total);
+      std::copy_n(from.sum + at * plan_.width, of.n_rows * plan_.width, to.sum);
+      at += of.n_rows;
+    }
   }
 
   void merge(const SequencePlan& sequence, std::size_t lane_block) const {
@@ -109,7 +127,7 @@ Result<void> CpuBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.sink_logits.empty() || args.sink_logits.size() == args.n_heads);
   AttendPlan& plan = scratch_.plan();
   plan.make(args);
-  if (plan.n_items == 0) return {};
+  if (plan.items.empty()) return {};
   const std::size_t of_threads =
       context_.pool.n_threads() * SplitMemory::floats(plan, args.head_dim);
   SATCHEL_TRY_ASSIGN(float* const memory, scratch_.take(of_threads + plan.partial_floats));

@@ -67,18 +67,26 @@ std::size_t query_of(const AttendArgs& args, const AttendPlan& plan, const Split
   return token * args.n_heads + range.lane * plan.n_group + row % plan.n_group;
 }
 
+SplitRange ItemRows::of_member(std::size_t i) const {
+  const SequencePlan& sequence = plan->sequences[plan->members_of(*item)[i]];
+  const std::size_t first = item->block * sequence.block_rows;
+  return {.sequence = &sequence,
+          .lane = item->lane,
+          .first_row = first,
+          .n_rows = std::min(sequence.block_rows, sequence.n_rows - first)};
+}
+
 AttendSplit::AttendSplit(const CpuContext& context, const AttendArgs& args, const AttendPlan& plan,
-                         const SplitRange& range, const SplitMemory& memory,
-                         const SoftmaxState& out)
+                         const ItemRows& rows, const SplitMemory& memory, const SoftmaxState& out)
     : table_(context.kernels.attend),
       args_(args),
       plan_(plan),
-      range_(range),
       memory_(memory),
       out_(out),
-      lane_(range.sequence->lane(range.lane)) {
-  out_.clear(range_.n_rows, plan_.width);
-  load_rows();
+      lane_(rows.of_member(0).sequence->lane(rows.item->lane)),
+      few_(rows.of_member(0).sequence->few) {
+  load_rows(rows);
+  out_.clear(n_rows_, plan_.width);
   rows_.asks_into_l2 = context.ahead.codes.into_l2;
 }
 
@@ -99,27 +107,34 @@ void AttendSplit::run(std::size_t begin, std::size_t end) {
   merge_transformed();
 }
 
-void AttendSplit::load_rows() {
-  const std::size_t d = args_.head_dim;
-  const float scale = args_.scale;  // a copy, which the floats written below cannot alias
-  for (std::size_t r = 0; r < range_.n_rows; ++r) {
-    const std::size_t row = range_.first_row + r;
-    const float* from = args_.q + query_of(args_, plan_, range_, row) * d;
-    float* const to = memory_.q + r * d;
-    for (std::size_t c = 0; c < d; ++c) to[c] = from[c] * scale;
-    memory_.positions[r] =
-        args_.batch.positions[range_.sequence->first_token + row / plan_.n_group];
-  }
+void AttendSplit::load_rows(const ItemRows& from) {
+  for (std::size_t i = 0; i < from.n_members(); ++i) load_rows(from.of_member(i));
+  const auto [first, last] = std::minmax_element(memory_.positions, memory_.positions + n_rows_);
+  first_position_ = *first;
+  last_position_ = *last;
   rows_ = {.q = memory_.q,
            .positions = memory_.positions,
-           .n_rows = range_.n_rows,
-           .head_dim = d,
+           .n_rows = n_rows_,
+           .head_dim = args_.head_dim,
            .width = plan_.width,
            .window = args_.window,
            .soft_cap = args_.soft_cap,
            .most = out_.most,
            .total = out_.total,
            .sum = out_.sum};
+}
+
+void AttendSplit::load_rows(const SplitRange& from) {
+  const std::size_t d = args_.head_dim;
+  const float scale = args_.scale;  // a copy, which the floats written below cannot alias
+  for (std::size_t r = 0; r < from.n_rows; ++r, ++n_rows_) {
+    const std::size_t row = from.first_row + r;
+    const float* q = args_.q + query_of(args_, plan_, from, row) * d;
+    float* const to = memory_.q + n_rows_ * d;
+    for (std::size_t c = 0; c < d; ++c) to[c] = q[c] * scale;
+    memory_.positions[n_rows_] =
+        args_.batch.positions[from.sequence->first_token + row / plan_.n_group];
+  }
 }
 
 void AttendSplit::page(const PageView& view, const PageView* after) {
@@ -135,7 +150,7 @@ void AttendSplit::page(const PageView& view, const PageView* after) {
           rows);
     return;
   }
-  if (range_.sequence->few && has_code_kernel(layout)) {
+  if (few_ && has_code_kernel(layout)) {
     CodeTile tile = code_tile(view, after);
     if (layout.k.is_mixed_bit())
       tile.mixed_bit_k.parts = &parts_of(layout);
@@ -156,7 +171,7 @@ void AttendSplit::run_tile(const ExactTile& tile) {
 
 void AttendSplit::exact(const ExactTile& tile, const LaneRows& rows) {
   const std::size_t d = args_.head_dim, n = tile.tokens.n_tokens;
-  if (range_.sequence->few && d % kWidthStep == 0) {
+  if (few_ && d % kWidthStep == 0) {
     table_.exact_tokens(rows, tile);
     return;
   }
@@ -177,7 +192,7 @@ LaneRows AttendSplit::rows_for(const PageView& page) {
                         transformed_v_->transform == values.transform &&
                         transformed_v_->basis == values.basis;
   if (!is_alike) merge_transformed();
-  if (!is_alike) memory_.transformed_v.clear(range_.n_rows, plan_.width);
+  if (!is_alike) memory_.transformed_v.clear(n_rows_, plan_.width);
   transformed_v_ = &values;
   rows.most = memory_.transformed_v.most;
   rows.total = memory_.transformed_v.total;
@@ -189,7 +204,7 @@ LaneRows AttendSplit::rows_for(const PageView& page) {
 void AttendSplit::transform_rows_for(const QueryTransform& transform) {
   if (transformed_for_ == transform) return;
   transformed_for_ = transform;
-  const std::size_t n = range_.n_rows, d = args_.head_dim;
+  const std::size_t n = n_rows_, d = args_.head_dim;
   std::memcpy(memory_.transformed_q, memory_.q, n * d * sizeof(float));
   transform_query(table_, transform, args_.rope, memory_.transformed_q, n, d);
   has_transformed_slots_ = false;
@@ -203,7 +218,7 @@ const float* AttendSplit::slots_of(const float* q) {
   if (made) return slots;
   made = true;
   const std::size_t d = args_.head_dim;
-  for (std::size_t r = 0; r < range_.n_rows; ++r) to_slots(q + r * d, d, slots + r * d);
+  for (std::size_t r = 0; r < n_rows_; ++r) to_slots(q + r * d, d, slots + r * d);
   return slots;
 }
 
@@ -236,17 +251,16 @@ void AttendSplit::merge_transformed() {
   if (transformed_v_ == nullptr) return;
   // Rows of a page's head_dim have no padding.
   if (transformed_v_->transform == Transform::hadamard)
-    table_.transform_hadamard(memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
+    table_.transform_hadamard(memory_.transformed_v.sum, n_rows_, args_.head_dim);
   else
-    transform_out(*transformed_v_, 0, memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
-  out_.merge(memory_.transformed_v, range_.n_rows, plan_.width);
+    transform_out(*transformed_v_, 0, memory_.transformed_v.sum, n_rows_, args_.head_dim);
+  out_.merge(memory_.transformed_v, n_rows_, plan_.width);
 }
 
-// Positions rise from row to row.
 bool AttendSplit::anyone_sees(std::int64_t first_position, std::int64_t last_position) const {
-  const std::int64_t first = memory_.positions[0], last = memory_.positions[range_.n_rows - 1];
-  return first_position <= last &&
-         (args_.window == 0 || last_position > first - static_cast<std::int64_t>(args_.window));
+  return first_position <= last_position_ &&
+         (args_.window == 0 ||
+          last_position > first_position_ - static_cast<std::int64_t>(args_.window));
 }
 
 }  // namespace satchel::kernels::cpu

@@ -35,16 +35,26 @@ struct SplitRange {
   std::size_t first_row = 0, n_rows = 0;
 };
 
+// The rows of an item: those of its block in each of its sequences, which have the same lane.
+struct ItemRows {
+  const AttendPlan* plan = nullptr;
+  const AttendItem* item = nullptr;
+
+  std::size_t n_members() const { return item->n_members; }
+  SplitRange of_member(std::size_t i) const;
+};
+
 class AttendSplit {
  public:
   AttendSplit(const CpuContext& context, const AttendArgs& args, const AttendPlan& plan,
-              const SplitRange& range, const SplitMemory& memory, const SoftmaxState& out);
+              const ItemRows& rows, const SplitMemory& memory, const SoftmaxState& out);
 
   // Adds units begin … end - 1 of the lane to `out`: pages first, then runs.
   void run(std::size_t begin, std::size_t end);
 
  private:
-  void load_rows();
+  void load_rows(const ItemRows& from);
+  void load_rows(const SplitRange& from);
   void page(const PageView& view, const PageView* after);
   void exact(const ExactTile& tile, const LaneRows& rows);
   void run_tile(const ExactTile& tile);
@@ -58,10 +68,12 @@ class AttendSplit {
   const AttendTable& table_;
   const AttendArgs& args_;
   const AttendPlan& plan_;
-  const SplitRange range_;
   const SplitMemory memory_;
   const SoftmaxState out_;
   const LaneView& lane_;
+  const bool few_;
+  std::size_t n_rows_ = 0;
+  std::int64_t first_position_ = 0, last_position_ = 0;  // of the rows
   LaneRows rows_;
   QueryTransform transformed_for_;  // what transformed_q holds; none at first
   bool has_slots_ = false, has_transformed_slots_ = false;

@@ -1,5 +1,6 @@
 // VirtualMemory: a reserved range of card addresses to which memory is mapped step by step, so that
 // it grows in place. Driver functions are looked up at run time; nothing links to libcuda.
+//   source  arXiv:2405.04437 (vAttention); one range for all caches, not one for each
 #pragma once
 
 #include <cuda.h>
