@@ -90,6 +90,12 @@ bool is_gpu_failure(const kernels::Backend& backend, const Error& error) {
          (error.kind == ErrorKind::device_lost || error.code.starts_with("GPU_"));
 }
 
+Error no_far_on_gpu() {
+  return {ErrorKind::unsupported, "FAR_GPU",
+          "A chat's memory can be kept on disk beside main memory only, not beside a GPU's. Use "
+          "--backend cpu, or do without the disk."};
+}
+
 // With "auto", a GPU that fails to load the model or has no room for it counts as unusable.
 Result<void> load_model(EngineState& state, const ModelConfig& config,
                         const EngineOptions& options) {
@@ -104,6 +110,10 @@ Result<void> load_model(EngineState& state, const ModelConfig& config,
                                    {.stop = options.stop, .progress = options.progress}));
     return check_available(*state.backend, state.model->config());
   };
+  if (options.open_far) {
+    SATCHEL_TRY(load(options.backend == "auto" ? "cpu" : options.backend));
+    return is_gpu(*state.backend) ? no_far_on_gpu() : Result<void>();
+  }
   const Result<void> loaded = load(options.backend);
   const bool is_the_gpus =
       !loaded.ok() && state.backend != nullptr && is_gpu_failure(*state.backend, loaded.error());
@@ -121,6 +131,7 @@ Engine::~Engine() = default;
 Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   auto state = std::make_unique<EngineState>();
   state->log = options.log;
+  state->open_far = options.open_far;
   SATCHEL_TRY_ASSIGN(state->file, GgufFile::open(options.model));
   SATCHEL_TRY_ASSIGN(const ModelConfig config, ModelConfig::from(state->file));
   SATCHEL_TRY_ASSIGN(state->tokenizer, Tokenizer::open(state->file));

@@ -18,6 +18,7 @@
 #include "kernels/base/clock.h"
 #include "kernels/base/log_sink.h"
 #include "kernels/registry/registry.h"
+#include "kvcache/lanes/far_store.h"
 #include "runtime/limits/estimator.h"
 #include "runtime/model/config.h"
 #include "runtime/progress.h"
@@ -38,6 +39,9 @@ struct EngineOptions {
   std::vector<std::filesystem::path> backend_folders;  // of the GPU library; absolute
   std::filesystem::path profiles;  // folder of model profiles (head budgets, key bases, selector
                                    // weights); "": shipped ones only
+  // Of each arena. Set: caches keep there what their memory limit has no room for, under recipes
+  // that keep all text exactly, and "auto" is the CPU. FAR_GPU (unsupported): with a GPU.
+  kvcache::OpenFarStore open_far;
   std::string chat_template;  // "": detected from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;

@@ -54,8 +54,16 @@ Result<void> EngineState::set_budget(std::size_t bytes) {
   can_profile = true;
   if (arena != nullptr && arena.use_count() > 1) return another_chat_is_open(*arena);
   arena.reset();
-  SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(backend, bytes));
+  SATCHEL_TRY_ASSIGN(arena, open_arena(bytes));
   return {};
+}
+
+Result<std::shared_ptr<kvcache::Arena>> EngineState::open_arena(std::size_t bytes) const {
+  SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> opened, kvcache::Arena::open(backend, bytes));
+  if (!open_far) return opened;
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::FarStore> store, open_far());
+  opened->set_far(std::move(store));
+  return opened;
 }
 
 void EngineState::take_arena(std::shared_ptr<kvcache::Arena> other) {

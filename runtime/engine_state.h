@@ -32,6 +32,7 @@ struct EngineState {
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;
   std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
+  kvcache::OpenFarStore open_far;               // for each arena; empty: they have none
   std::filesystem::path profiles;               // the folder of profile files; "": none
   std::vector<Error> profile_damage;            // why files there, or shipped ones, were ignored
   std::unique_ptr<LaneProfiler> lane_profiler;  // a profile in the making
@@ -45,6 +46,7 @@ struct EngineState {
   std::shared_ptr<const TokenTrie> tokens_for_grammars();
   Result<void> keep_head_budgets(const kvcache::HeadBudgets& budgets);
   Result<void> set_budget(std::size_t bytes);  // as Engine's
+  Result<std::shared_ptr<kvcache::Arena>> open_arena(std::size_t bytes) const;
   // Replaces the arena, which no cache may hold any more.
   void take_arena(std::shared_ptr<kvcache::Arena> other);
   // CACHE_LIMIT if another chat's cache is in the arena, too.

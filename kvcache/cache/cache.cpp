@@ -55,6 +55,15 @@ Result<void> check_bytes(const Arena& arena, const CacheShape& shape, const Reci
                 {"needed_bytes", least.total()}}};
 }
 
+// What is decided about, or rounded to make room, would have to be fetched to be looked at.
+Result<void> check_far(const CacheState& cache) {
+  if (!cache.arena.has_far() || cache.layout.keeps_all_exact()) return {};
+  return Error{ErrorKind::unsupported, "FAR_RECIPE",
+               "Recipe \"" + cache.layout.recipe.name() +
+                   "\" leaves text out or rounds it, so its pages cannot be kept on disk. Choose "
+                   "a recipe that keeps all text as it is (full, quest), or do without the disk."};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Cache>> Cache::open(std::shared_ptr<Arena> arena, const CacheShape& shape,
@@ -69,6 +78,7 @@ Result<std::unique_ptr<Cache>> Cache::make(std::shared_ptr<Arena> arena, const C
                                            const Recipe& recipe) {
   SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
   auto state = std::make_unique<CacheState>(std::move(arena), shape, recipe, std::move(layouts));
+  SATCHEL_TRY(check_far(*state));
   SATCHEL_TRY(state->take_fixed());
   return std::unique_ptr<Cache>(new Cache(std::move(state)));
 }
@@ -88,6 +98,9 @@ const Recipe& Cache::recipe() const {
 }
 Arena& Cache::arena() {
   return state_->arena;
+}
+bool Cache::is_far() const {
+  return state_->arena.has_far();
 }
 std::size_t Cache::n_tokens() const {
   return state_->text.n_tokens;

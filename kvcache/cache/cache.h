@@ -6,6 +6,8 @@
 //   step     begin_step -> for each layer { append -> [choose_pages] -> attend over lanes(layer) ->
 //            [observe_step] } -> end_step. A step of several tokens, the first of them the next one
 //            and the others drafted, ends with those that are accepted
+//   drafts   want_draft_pages -> a step, which chooses them -> for each drafted token {
+//            begin_draft -> as a step -> end_draft } -> begin_step, before which they are gone
 //   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
 //            several spans.
 //   states   of recurrent layers: states() hands them to every pass over tokens, which this cache
@@ -92,18 +94,40 @@ class Cache {
   std::size_t step_needs(std::size_t n_tokens = 1) const;
   // k, v [n, n_kv_heads, head_dim] fp32 after RoPE of the step's tokens, at positions n_tokens() …
   Result<void> append(std::size_t layer, const float* k, const float* v);
-  // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
+  // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Far pages that
+  // the layer reads are in memory until the arena's next move. Else nothing.
   Result<void> choose_pages(std::size_t layer, const float* q);
   // first_token 0, n_tokens the step's, or 1. Within a step as append() left it; else after
   // refresh_lanes().
   kernels::Sequence lanes(std::size_t layer) const;
   // Shows the backend where the lanes are now: after the last lease, which may have moved them.
   Result<void> refresh_lanes();
+  // Far pages of a layer, for who reads its lanes outside a step: after refresh_lanes(), until the
+  // arena's next move.
+  Result<void> fetch_lanes(std::size_t layer) { return show_fetched(layer); }
+  // Pages live in the arena's far store.
+  bool is_far() const;
   bool needs_step() const;  // whether observe_step() is wanted in this step
   Result<void> observe_step(std::size_t layer, const float* q, const float* lse,
                             const kernels::Batch& batch);
   // Keeps the first n_kept of the step's tokens, at least one.
   Result<void> end_step(std::size_t n_kept = 1);
+
+  // The next step chooses, of each lane, the n_pages pages that had most of its first token's
+  // attention: what drafts read beside sinks and tail. Without memory for scores, a lane keeps its
+  // earlier choice.
+  void want_draft_pages(std::size_t n_pages);
+  bool chooses_draft_pages() const;  // whether choose_draft_pages() is wanted in this step
+  // q, lse of the step's first token, which is the batch.
+  Result<void> choose_draft_pages(std::size_t layer, const float* q, const float* lse,
+                                  const kernels::Batch& batch);
+  bool has_draft_pages() const;
+  // A token behind the text and those drafted before it. It attends to less than a step would, and
+  // nothing of it stays.
+  //   needs  has_draft_pages(), and step_room() for one token more
+  Result<void> begin_draft();
+  void end_draft();
+  std::size_t n_drafted() const;
 
   // Whether the recipe's scorer needs q and k of a prefill before RoPE, which the pass must then
   // keep.
@@ -133,6 +157,7 @@ class Cache {
   static Result<std::unique_ptr<Cache>> make(std::shared_ptr<Arena> arena, const CacheShape& shape,
                                              const Recipe& recipe);
   explicit Cache(std::unique_ptr<CacheState> state);
+  Result<void> show_fetched(std::size_t layer);
   std::unique_ptr<CacheState> state_;
 };
 

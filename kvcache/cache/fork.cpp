@@ -1,5 +1,6 @@
 // A second cache that holds the same: pages and checkpoints of states are shared; sinks, tails,
 // scores and running states are copied.
+#include <algorithm>
 #include <optional>
 #include <typeinfo>
 
@@ -110,7 +111,11 @@ Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {
   SATCHEL_TRY(check_nothing_waits(s, recipe.pipeline()));
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.shared_arena, s.layout.shape, recipe));
   const Reader &now = s.layout.pipeline.reader(), &then = recipe.pipeline().reader();
-  if (typeid(now) != typeid(then) || twin->state_->requirements().decoding)
+  const bool has_same_notes =
+      std::ranges::all_of(s.layout.tiers.tokens(), [&](const TokenShape& token) {
+        return now.note_bytes(token.head_dim) == then.note_bytes(token.head_dim);
+      });
+  if (typeid(now) != typeid(then) || !has_same_notes || twin->state_->requirements().decoding)
     return Error{
         ErrorKind::unsupported, "CACHE_RECIPE",
         "Recipe \"" + recipe.name() + "\" needs data that was not recorded during prefill."};

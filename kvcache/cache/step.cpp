@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kvcache/cache/cache.h"
+#include "kvcache/cache/score_slots.h"
 #include "kvcache/compaction/flush.h"
 #include "kvcache/state/cache_state.h"
 
@@ -16,50 +17,15 @@ std::size_t observe_bytes(const CacheState& cache) {
   return Arena::rounded_up((n_slots + 1) * sizeof(float));
 }
 
-Result<void> choose_lane(CacheState& s, std::size_t layer, std::size_t head,
-                         std::span<const float> q) {
-  const Lane& lane = s.lanes[s.layout.first_lane[layer] + head];
-  const std::size_t head_dim = lane.head_dim(), n_bytes = s.layout.note_bytes(head_dim);
-  const std::span<const PageRecord> pages = lane.pages_in_reach();
-  s.step.notes.resize(pages.size() * n_bytes);
-  s.step.note_of.clear();
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    const std::span<std::byte> note = std::span(s.step.notes).subspan(i * n_bytes, n_bytes);
-    const PageRecord& page = pages[i];
-    SATCHEL_TRY(s.backend.download(note, s.arena.at(page.extent) + page.layout->bytes));
-    s.step.note_of.push_back(note);
-  }
-  s.step.chosen.clear();
-  s.step.work.resize(2 * pages.size());
-  s.layout.pipeline.reader().choose({.layer = layer,
-                                     .scale = s.layout.shape.layers[layer].attention_scale,
-                                     .q = q,
-                                     .head_dim = head_dim,
-                                     .notes = s.step.note_of,
-                                     .pages = lane.page_views(),
-                                     .work = s.step.work},
-                                    s.step.chosen);
-  for (const std::size_t i : s.step.chosen) s.step.chosen_views.push_back(lane.page_views()[i]);
-  return {};
-}
-
 // Slots to positions: the score store knows tokens by where they stand in the text.
 Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t index,
                           std::size_t head, bool replaces) {
   const Lane& lane = s.lanes[index];
-  const std::size_t n_slots = lane.n_slots();
-  SATCHEL_TRY_ASSIGN(const Arena::Lease lease, s.arena.take_scratch(n_slots * sizeof(float)));
-  SATCHEL_TRY(s.show_all_if_stale());
+  SATCHEL_TRY(score_slots(s, seen.layer, head, index, [&](const ObservedLane& observed) {
+    return s.layout.pipeline.scorer().observe(s.backend, seen, {&observed, 1});
+  }));
   std::vector<float>&by_slot = s.step.by_slot, &by_position = s.step.by_position;
-  by_slot.assign(n_slots, 0.0f);
   by_position.assign(s.text.n_tokens + 1, 0.0f);
-  SATCHEL_TRY(s.backend.upload(lease.data(), std::as_bytes(std::span(by_slot))));
-  const ObservedLane observed{.keys = {.runs = lane.runs(), .pages = lane.page_views()},
-                              .first_head = head * seen.layer.n_group(),
-                              .n_group = seen.layer.n_group(),
-                              .scores = reinterpret_cast<float*>(lease.data())};
-  SATCHEL_TRY(s.layout.pipeline.scorer().observe(s.backend, seen, {&observed, 1}));
-  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(by_slot)), lease.data()));
   if (!replaces) SATCHEL_TRY(s.scores.read(index, 0, by_position));
   std::size_t slot = 0;
   for (std::size_t t = 0; t < lane.n_sinks(); ++t) by_position[t] += by_slot[slot++];
@@ -85,12 +51,13 @@ Result<void> Cache::begin_step(std::size_t n_tokens) {
   SATCHEL_ASSERT(n_tokens == 1 || n_tokens <= step_room());
   if (s.text.n_tokens + n_tokens > std::numeric_limits<std::int32_t>::max())
     return Error{ErrorKind::invalid, "CACHE_POSITION", "No position is left for another token."};
-  SATCHEL_TRY(s.arena.check_free(step_needs(n_tokens)));
+  SATCHEL_TRY(s.arena.check_free(step_needs(n_tokens) + s.fetch_bytes()));
   if (s.requirements().decoding) SATCHEL_TRY(s.scores.ensure(0, s.text.n_tokens + 1));
   SATCHEL_TRY(s.show_all_if_stale());
   SATCHEL_TRY(s.states.begin());
   s.step_tokens = n_tokens;
   s.step_open = true;
+  s.draft.choosing = s.draft.n_pages > 0;
   return {};
 }
 
@@ -125,7 +92,7 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
   SATCHEL_ASSERT(s.step_open && layer < s.layout.shape.n_layers() && s.appended[layer] == 0);
   const std::size_t head_dim = s.layout.shape.layers[layer].head_dim, n = s.step_tokens;
   const std::size_t first = s.layout.first_lane[layer], end = s.layout.first_lane[layer + 1];
-  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
+  const auto position = static_cast<std::int32_t>(s.text.n_tokens + s.draft.n_tokens);
   s.step.stores.clear();
   for (std::size_t i = first; i < end; ++i) {
     const Lane& lane = s.lanes[i];
@@ -156,12 +123,14 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
 
 Result<void> Cache::end_step(std::size_t n_kept) {
   CacheState& s = *state_;
-  SATCHEL_ASSERT(s.step_open && n_kept > 0 && n_kept <= s.step_tokens);
+  SATCHEL_ASSERT(s.step_open && !s.draft.open && n_kept > 0 && n_kept <= s.step_tokens);
   for (std::uint8_t& appended : s.appended) {
     SATCHEL_ASSERT(appended == 1);
     appended = 0;
   }
   s.step_open = false;
+  if (s.draft.choosing) s.draft.n_pages = 0;
+  s.draft.choosing = false;
   if (n_kept < s.step_tokens) {
     for (Lane& lane : s.lanes) CacheState::drop_newest(lane, s.step_tokens - n_kept);
     s.table_is_stale = true;
@@ -173,29 +142,6 @@ Result<void> Cache::end_step(std::size_t n_kept) {
   s.pages_chosen = false;
   SATCHEL_TRY(flush_if_due(s));
   return s.show_all_if_stale();
-}
-
-Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
-  CacheState& s = *state_;
-  const Reader& reader = s.layout.pipeline.reader();
-  if (reader.reads_all()) return {};
-  const LayerShape& shape = s.layout.shape.layers[layer];
-  StepScratch& step = s.step;
-  step.queries.resize(shape.n_heads * shape.head_dim);
-  SATCHEL_TRY(download(s.backend, step.queries, q));
-  const std::size_t group = shape.n_group() * shape.head_dim;
-  step.chosen_views.clear();
-  step.view_ends.clear();
-  s.pages_chosen = true;  // the table shows this step's choice until it ends
-  for (std::size_t head = 0; head < shape.n_kv_heads; ++head) {
-    SATCHEL_TRY(choose_lane(s, layer, head, std::span(step.queries).subspan(head * group, group)));
-    step.view_ends.push_back(step.chosen_views.size());
-  }
-  for (std::size_t head = 0, begin = 0; head < shape.n_kv_heads; begin = step.view_ends[head++])
-    SATCHEL_TRY(s.table->set_pages(
-        s.layout.first_lane[layer] + head,
-        std::span(step.chosen_views).subspan(begin, step.view_ends[head] - begin)));
-  return {};
 }
 
 bool Cache::needs_step() const {

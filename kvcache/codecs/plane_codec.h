@@ -19,8 +19,10 @@ class PlaneCodec : public Codec {
                                 std::size_t capacity) const final {
     const OperandCode* code = operand == Operand::k ? k_.get() : v_.get();
     if (code == nullptr) return without_code(head_dim, capacity);
+    const bool is_basis_of_k = transform_ == kernels::Transform::basis && operand == Operand::v;
     return {.form = kernels::OperandShape::Form::coded,
-            .transform = transform_,
+            .bits = bits_without_basis_,
+            .transform = is_basis_of_k ? kernels::Transform::none : transform_,
             .code = code,
             .planes = find(operand, head_dim, capacity)};
   }
@@ -64,6 +66,7 @@ class PlaneCodec : public Codec {
 
   std::shared_ptr<const OperandCode> k_, v_;  // null: see without_code()
   kernels::Transform transform_ = kernels::Transform::none;
+  std::size_t bits_without_basis_ = 16;  // 0: of no use to a model without key bases
 
  private:
   static constexpr std::size_t kDimStep = 16, kDims = 16, kCapacities = 4;

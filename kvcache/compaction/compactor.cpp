@@ -12,7 +12,7 @@ Result<CompactionReport> Compactor::compact(TriggerEvent event) {
   s.undo_open_step();
   SATCHEL_TRY(flush_if_due(s));
   SATCHEL_TRY_ASSIGN(CompactionReport report, Compaction(s).settle(event));
-  if (event != TriggerEvent::over_limit) return report;
+  if (event != TriggerEvent::over_limit || s.arena.has_far()) return report;
   SATCHEL_TRY_ASSIGN(const CompactionReport held, Compaction(s).lower_held());
   report.n_lowered += held.n_lowered;
   return report;
@@ -43,12 +43,14 @@ Result<CompactionReport> Compactor::reclaim(std::size_t free_bytes) {
   CacheState& s = cache_;
   SATCHEL_ASSERT(s.prefill == nullptr);
   s.undo_open_step();
+  if (s.arena.has_far()) return CompactionReport{};  // it makes room by other means
   return Compaction(s).reclaim(free_bytes);
 }
 
 Result<CompactionReport> Compactor::shrink_to(std::size_t bytes) {
   CacheState& s = cache_;
   SATCHEL_TRY(make_idle(s));
+  if (s.arena.has_far()) return CompactionReport{};
   const CacheStats now = stats_of(s);
   const std::size_t fixed = now.bytes - now.body_bytes;
   return Compaction(s).shrink_to(bytes - std::min(bytes, fixed));

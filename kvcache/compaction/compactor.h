@@ -25,6 +25,7 @@ class Compactor {
   Result<CompactionReport> compact(TriggerEvent event);
   // Until so many bytes of the arena are free, or the recipe allows no more: its steps for when
   // memory is short, each from the oldest text on. What is pinned, open or pending stays as it is.
+  // Of far pages none is lowered, here and below: the arena makes room by writing them away.
   Result<CompactionReport> reclaim(std::size_t free_bytes);
   // The same until the cache itself takes no more than so many bytes (CacheStats::bytes).
   Result<CompactionReport> shrink_to(std::size_t bytes);

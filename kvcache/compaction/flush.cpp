@@ -96,8 +96,8 @@ class TailFlush {
     }
     SATCHEL_TRY(cache_.backend.encode_pages(scratch_.encodes));
     for (std::size_t i = 0; i < scratch_.flushed.size(); ++i)
-      SATCHEL_TRY(cache_.write_note(scratch_.flushed[i],
-                                    cache_.lanes[scratch_.flushed_lanes[i]].head_dim()));
+      SATCHEL_TRY(cache_.finish_page(scratch_.flushed[i],
+                                     cache_.lanes[scratch_.flushed_lanes[i]].head_dim()));
     return {};
   }
 
@@ -145,6 +145,8 @@ std::size_t flush_bytes(const CacheState& cache, std::uint8_t finest, std::size_
     const std::size_t n = runs_of(cache, lane, finest, n_more, runs);
     for (std::size_t i = 0; i < n; ++i)
       bytes += cache.layout.page_bytes(runs[i].tier, lane.token(), runs[i].n);
+    if (cache.arena.has_far())  // notes are apart from their pages
+      bytes += n * Arena::rounded_up(cache.layout.note_bytes(lane.head_dim()));
   }
   return bytes;
 }

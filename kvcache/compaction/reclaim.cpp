@@ -222,6 +222,7 @@ Result<CompactionReport> Compaction::follow_recipe() {
 
 std::size_t Compactor::floor_bytes() const {
   const CacheState& s = cache_;
+  if (s.arena.has_far()) return stats_of(s).bytes;
   std::uint8_t tier = kTierExact;
   double share = 1;
   for (const ReclaimStep& step : s.layout.pipeline.reclaim_steps()) {

@@ -173,7 +173,7 @@ Result<void> LaneRewriter::emit(std::size_t index) {
       encode.log_counts = log_counts;
     }
     SATCHEL_TRY(cache_.backend.encode_pages({&encode, 1}));
-    return cache_.write_note(page, d);
+    return cache_.finish_page(page, d);
   }();
   if (!made.ok()) {
     cache_.arena.give(page.extent);

@@ -63,11 +63,15 @@ Result<ExtentId> Arena::take_spare(std::size_t bytes) {
   if (rounded_up(bytes) > unused_bytes())
     return Error{ErrorKind::out_of_memory, "CACHE_FULL", "No memory is unused."};
   SATCHEL_TRY_ASSIGN(const ExtentId id, take_unused(bytes));
+  mark_spare(id);
+  return id;
+}
+
+void Arena::mark_spare(ExtentId id) {
   const auto at = static_cast<std::size_t>(id);
   if (spare_.size() <= at) spare_.resize(at + 1);
   spare_[at] = true;
   spare_bytes_ += bytes_of(id);
-  return id;
 }
 
 bool Arena::is_spare(ExtentId id) const {
@@ -77,6 +81,7 @@ bool Arena::is_spare(ExtentId id) const {
 
 // Each user in turn gives one, so that no chat loses all of its own for another.
 void Arena::gather_unused(std::size_t bytes) {
+  while (unused_bytes() < bytes && far_.oldest()) drop_copy(*far_.oldest());
   while (unused_bytes() < bytes) {
     bool any = false;
     for (std::size_t i = 0; i < users_.size() && unused_bytes() < bytes; ++i)
@@ -97,11 +102,19 @@ Result<ExtentId> Arena::take_unused(std::size_t bytes) {
 }
 
 void Arena::share(ExtentId id) {
+  if (is_far(id)) {
+    ++far_.row(id).n_shares;
+    return;
+  }
   extents_.share(id);
 }
 
 void Arena::give(ExtentId id) {
   SATCHEL_ASSERT(!tells_users_);
+  is_far(id) ? give_far(id) : give_near(id);
+}
+
+void Arena::give_near(ExtentId id) {
   if (is_spare(id) && n_shares(id) == 1) {
     spare_[static_cast<std::size_t>(id)] = false;
     spare_bytes_ -= bytes_of(id);
@@ -110,15 +123,19 @@ void Arena::give(ExtentId id) {
 }
 
 std::byte* Arena::at(ExtentId id) {
-  return memory_.data() + extents_.offset(id);
+  SATCHEL_ASSERT(is_here(id));
+  return memory_.data() + extents_.offset(is_far(id) ? *far_.row(id).copy : id);
 }
 
 std::size_t Arena::bytes_of(ExtentId id) const {
-  return extents_.bytes(id);
+  if (!is_far(id)) return extents_.bytes(id);
+  const FarTable::Row& row = far_.row(id);
+  return (row.rest ? extents_.bytes(*row.rest) : 0) +
+         (row.is_settled ? 0 : extents_.bytes(*row.copy));
 }
 
 std::size_t Arena::n_shares(ExtentId id) const {
-  return extents_.n_shares(id);
+  return is_far(id) ? far_.row(id).n_shares : extents_.n_shares(id);
 }
 
 void Arena::reserve_extents(std::size_t n) {
@@ -202,6 +219,8 @@ Result<void> Arena::check_free(std::size_t bytes) const {
 
 void Arena::check_invariants() const {
   extents_.check_invariants();
+  far_.check_invariants();
+  SATCHEL_ASSERT(copy_bytes_ <= spare_bytes_);
   SATCHEL_ASSERT(limit_ <= capacity_bytes() && held_bytes() <= limit_);
   SATCHEL_ASSERT(spare_bytes_ <= extents_.used_bytes());
   SATCHEL_ASSERT(extents_.end() <= scratch_offset());

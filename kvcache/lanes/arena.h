@@ -8,9 +8,13 @@
 //   spare    extents of take_spare() hold what can be missed. They count as free: where take(),
 //            take_scratch() or a lower limit need their bytes, users are asked to give them back
 //            (ExtentUser::give_spare), in turn
-//   moving   happens only inside take() and take_scratch(). An address from at() is valid until the
-//            next such call; work queued with it completes before the move. Every ExtentUser is
-//            notified afterwards. Workspace never moves.
+//   far      with a far store, extents of take_far() live there: settle() writes one away, and what
+//            then stays of it in memory is a copy that counts as free and goes where bytes are
+//            needed, before what is spare. fetch() has copies read and verified again. Only for
+//            backends whose memory is main memory.
+//   moving   happens only inside take(), take_far(), take_scratch() and fetch(). An address from
+//            at() is valid until the next such call; work queued with it completes before the move.
+//            Every ExtentUser is notified afterwards. Workspace never moves.
 //   owns     its memory and a share of the backend. Caches hold the shared_ptr, so they may outlive
 //            the arena's creator.
 //   errors   out_of_memory, CACHE_FULL: how much was requested, how much is free, what to do; the
@@ -25,10 +29,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/contract/backend.h"
 #include "kvcache/lanes/extent_table.h"
+#include "kvcache/lanes/far_reader.h"
+#include "kvcache/lanes/far_store.h"
+#include "kvcache/lanes/far_table.h"
 
 namespace satchel::kvcache {
 
@@ -82,9 +90,32 @@ class Arena {
   void share(ExtentId id);
   void give(ExtentId id);
   std::byte* at(ExtentId id);
-  std::size_t bytes_of(ExtentId id) const;  // rounded up
+  // Of the arena, rounded up; of a settled one what stays in memory for good.
+  std::size_t bytes_of(ExtentId id) const;
   std::size_t n_shares(ExtentId id) const;
   void reserve_extents(std::size_t n);
+
+  // From now on there are far extents. The arena holds nothing yet.
+  void set_far(std::unique_ptr<FarStore> store);
+  bool has_far() const { return far_store_ != nullptr; }
+  // As take(), of an extent that settle() may write away. Its last n_rest bytes then stay in memory
+  // as well, at rest_at().
+  Result<ExtentId> take_far(std::size_t bytes, std::size_t n_rest);
+  // What a far extent takes of the arena before it is settled.
+  static std::size_t far_bytes(std::size_t bytes, std::size_t n_rest);
+  Result<void> settle(ExtentId id);  // of one that is not far, or is settled: nothing
+  // What goes first where copies have no room. Where all pages are read in turn, again and again,
+  // those that have just been read come last again.
+  enum class Goes { oldest, newest };
+  // All of them are in memory until the next call that may move. Fails with CACHE_FULL where that
+  // is more than is free, and then, or where one cannot be read, keeps what was in memory before.
+  Result<void> fetch(std::span<const ExtentId> ids, Goes first_to_go);
+  bool is_here(ExtentId id) const;  // at() may be asked
+  std::byte* rest_at(ExtentId id);  // of a far extent with n_rest
+  bool is_far(ExtentId id) const { return FarTable::is_far(id); }
+  std::size_t far_size(ExtentId id) const;                     // of a far extent, in the store
+  std::size_t far_used_bytes() const { return far_.bytes(); }  // of the far store
+  std::size_t copy_bytes() const { return copy_bytes_; }       // of copies, which count as free
 
   // 256-byte aligned; not zeroed.
   Result<Lease> take_scratch(std::size_t bytes);
@@ -115,7 +146,16 @@ class Arena {
   std::size_t held_bytes() const { return extents_.used_bytes() + scratch_bytes_; }
   bool is_spare(ExtentId id) const;
   Result<ExtentId> take_unused(std::size_t bytes);
-  // Spare extents go until so many bytes are unused. needs   free_bytes() of at least as many
+  void mark_spare(ExtentId id);
+  void give_near(ExtentId id);
+  void give_far(ExtentId id);
+  void keep_copy(ExtentId id, ExtentId copy);
+  void drop_copy(ExtentId id);
+  Result<void> take_copies(std::span<const ExtentId> ids, Goes first_to_go);
+  Result<void> make_unused(std::size_t bytes, Goes first_to_go);
+  Result<void> read_copies();
+  // Copies, then spare extents go until so many bytes are unused.
+  //   needs  free_bytes() of at least as many
   void gather_unused(std::size_t bytes);
   Result<void> close_holes();
 
@@ -125,6 +165,12 @@ class Arena {
   std::vector<ExtentUser*> users_;
   bool tells_users_ = false;
   std::vector<bool> spare_ = {};  // by extent; those beyond are not
+  std::unique_ptr<FarStore> far_store_ = {};
+  FarTable far_ = {};
+  std::unique_ptr<FarReader> reader_ = {};
+  std::vector<ExtentId> missing_ = {};  // of fetch()
+  std::vector<FarRead> reads_ = {};     // likewise
+  std::size_t copy_bytes_ = 0;
   std::size_t limit_ = 0, scratch_bytes_ = 0, peak_bytes_ = 0, spare_bytes_ = 0;
 };
 

@@ -155,7 +155,7 @@ void Lane::set_view(std::size_t index) {
   const PageRecord& page = pages_[index];
   const std::int32_t moved =
       reach_.moved(static_cast<std::size_t>(page.first_position)).value_or(0);
-  views_[index] = {.bytes = arena_.at(page.extent),
+  views_[index] = {.bytes = arena_.is_here(page.extent) ? arena_.at(page.extent) : nullptr,
                    .layout = page.layout,
                    .n_tokens = page.n_tokens,
                    .live = page.live,

@@ -1,7 +1,8 @@
 // Lane: the sinks, body and tail of one layer and KV head. The bytes are in extents of the arena;
 // the lane has lengths, the page list, and the views that attention reads.
 //   owns       a share of its extents; call give_all() before destruction
-//   invariants 1 pages in reach come first and have views; views_[i] is of pages_[i]
+//   invariants 1 pages in reach come first and have views; views_[i] is of pages_[i]. Of a far page
+//                it has the bytes' address from a fetch and refresh() to the arena's next move
 //              2 view spans point into this lane, which therefore never moves
 //              3 sinks hold positions 0 …, the tail [end - n_tail, end) of the cache's n_tokens;
 //                there is a tail only if the sinks are full. Where the reach moves the sinks,

@@ -39,6 +39,8 @@ struct CacheLayout {
   ScorerRequirements requirements() const {
     return pipeline.requirements(shape.head_budgets.get());
   }
+  // Nothing is left out of a text or rounded beyond fp16.
+  bool keeps_all_exact() const { return recipe_is_exact && !pipeline.decides(); }
   bool takes_part(std::size_t layer) const { return shape.layers[layer].window == 0; }
   std::size_t n_deciding_before(std::size_t lane) const;  // lanes that take part
   // What is known of the importance of the lane's keys; empty: nothing. Of a lane that takes part.

@@ -41,6 +41,20 @@ Result<void> use_hadamard(kernels::OperandShape& k) {
   return {};
 }
 
+bool wants_value_bases(const Codec& codec, const kernels::OperandShape& v) {
+  return codec.is_calibrated() && v.form == kernels::OperandShape::Form::coded;
+}
+bool wants_value_bases(const Pipeline& pipeline, std::size_t tier, const TokenShape& token) {
+  if (tier < kTierRecipe || token.is_latent) return false;
+  const Codec& v = *pipeline.codecs()[tier - kTierRecipe].v;
+  return wants_value_bases(v, v.operand(Codec::Operand::v, token.head_dim, kernels::kPageTokens));
+}
+Error no_value_bases() {
+  return {ErrorKind::unsupported, "CODEC_NEEDS",
+          "This recipe needs value bases calibrated for the model, and none were found. Run "
+          "\"satchel calibrate --values\" to make them."};
+}
+
 // Whether the recipe packs values and leaves keys as they are, for models whose keys bear no
 // rounding: then text that waits for its codec keeps them too.
 bool keeps_keys(const Pipeline& pipeline, const TokenShape& token) {
@@ -55,7 +69,7 @@ bool keeps_keys(const Pipeline& pipeline, const TokenShape& token) {
 
 Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
                                       const TokenShape& token, std::size_t capacity,
-                                      bool has_bases) {
+                                      const KeyBases* bases) {
   const std::size_t head_dim = token.head_dim;
   kernels::PageShape shape{
       .head_dim = head_dim, .capacity = capacity, .is_latent = token.is_latent};
@@ -70,8 +84,11 @@ Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tie
     shape.capacity = (capacity + step - 1) / step * step;
     shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
     if (!token.is_latent) shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
-    if (shape.k.transform == kernels::Transform::basis && !has_bases)
+    if (shape.k.transform == kernels::Transform::basis && bases == nullptr)
       SATCHEL_TRY(use_hadamard(shape.k));
+    if (!token.is_latent && wants_value_bases(*codec.v, shape.v) &&
+        (bases == nullptr || bases->values.empty()))
+      return no_value_bases();
     shape.has_log_counts = pipeline.needs_counts();
   }
   return kernels::page_layout(shape);
@@ -90,19 +107,22 @@ Result<TierLayouts> TierLayouts::make(const CacheShape& shape, const Pipeline& p
       for (std::size_t i = 1; i <= kCapacities; ++i) {
         SATCHEL_TRY_ASSIGN(const kernels::PageLayout layout,
                            layout_of(pipeline, static_cast<std::uint8_t>(tier), token,
-                                     i * kernels::kPageStep, shape.key_bases != nullptr));
+                                     i * kernels::kPageStep, shape.key_bases.get()));
         made.layouts_.push_back(layout);
       }
-  made.give_bases(shape);
+  made.give_bases(shape, pipeline);
   return made;
 }
 
-void TierLayouts::give_bases(const CacheShape& shape) {
+void TierLayouts::give_bases(const CacheShape& shape, const Pipeline& pipeline) {
   n_lanes_ = shape.n_lanes();
   own_of_tier_.assign(n_tiers_, kNone);
   for (std::size_t tier = 0, n = 0; tier < n_tiers_; ++tier) {
     const auto of_tier = static_cast<std::uint8_t>(tier);
-    if (of(of_tier, tokens_.front(), 1).k.transform != kernels::Transform::basis) continue;
+    const bool of_k = of(of_tier, tokens_.front(), 1).k.transform == kernels::Transform::basis;
+    const bool of_v = std::ranges::any_of(
+        tokens_, [&](const TokenShape& token) { return wants_value_bases(pipeline, tier, token); });
+    if (!of_k && !of_v) continue;
     own_of_tier_[tier] = n++;
     SATCHEL_ASSERT(shape.suits(*shape.key_bases));
     bases_ = shape.key_bases;
@@ -114,8 +134,11 @@ void TierLayouts::give_bases(const CacheShape& shape) {
         kernels::Basis basis = bases_->lanes[lane].view();
         basis.rope = layer.rope();
         basis.id = basis_id(*bases_, lane, layer);
-        for (std::size_t i = 1; i <= kCapacities; ++i)
-          own_.emplace_back(of(of_tier, layer.token(), i * kernels::kPageStep)).k.basis = basis;
+        for (std::size_t i = 1; i <= kCapacities; ++i) {
+          own_.push_back(of(of_tier, layer.token(), i * kernels::kPageStep));
+          if (of_k) own_.back().k.basis = basis;
+          if (of_v) own_.back().v.basis = bases_->view_of_values(lane);
+        }
       }
     }
   }
@@ -148,6 +171,12 @@ std::size_t TierLayouts::bytes(std::uint8_t tier, const TokenShape& token,
   const std::size_t full =
       n_tokens / kernels::kPageTokens * of(tier, token, kernels::kPageTokens).bytes;
   return full + (rest == 0 ? 0 : of(tier, token, rest).bytes);
+}
+
+std::uint64_t TierLayouts::values_id() const {
+  const bool has_values = std::ranges::any_of(
+      own_, [](const kernels::PageLayout& layout) { return layout.v.basis.to != nullptr; });
+  return has_values ? bases_->values_id : 0;
 }
 
 std::size_t TierLayouts::page_bytes_max() const {

@@ -4,7 +4,9 @@
 //   lanes   share layouts, except for keys in the lane's own basis: these have a layout per lane
 //           that points to the basis, with the same sizes; of() gives only their sizes. If the
 //           model has no bases, a Hadamard transform with equal bits in every channel replaces
-//           them, and takes as many bytes as the codec's mixed bits on average.
+//           them, and takes as many bytes as the codec's mixed bits on average. Values of a
+//           calibrated codec with loops of its own likewise: their layouts point to the lane's
+//           value bases, which the loops apply.
 //   errors  unsupported, PAGE_LAYOUT: a codec does not fit this head_dim
 #pragma once
 
@@ -34,12 +36,14 @@ class TierLayouts {
   // Bytes of the pages that hold n_tokens of one lane.
   std::size_t bytes(std::uint8_t tier, const TokenShape& token, std::size_t n_tokens) const;
   std::size_t page_bytes_max() const;
+  // KeyBases::values_id of the value bases that pages are made with; 0: with none.
+  std::uint64_t values_id() const;
   // The distinct ones of the model's lanes.
   const std::vector<TokenShape>& tokens() const { return tokens_; }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  void give_bases(const CacheShape& shape);
+  void give_bases(const CacheShape& shape, const Pipeline& pipeline);
 
   static constexpr std::size_t kCapacities = kernels::kPageTokens / kernels::kPageStep;
   std::size_t n_tiers_ = 0;

@@ -104,7 +104,9 @@ class CacheForecast {
   void decide_lane(const TextSegment& segment, std::size_t lane, std::size_t budget);
   void lower_lane(const TextSegment& segment, std::size_t lane);
 
-  CacheView view() const { return {layout_, text_, since_flush_, tails_}; }
+  CacheView view() const {
+    return {.layout = layout_, .text = text_, .since_flush = since_flush_, .tails = tails_};
+  }
 
   const CacheLayout& layout_;
   TextSegments text_ = {};

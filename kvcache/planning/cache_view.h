@@ -20,6 +20,9 @@ struct CacheView {
   const TextSegments& text;
   std::size_t since_flush = 0;       // tokens that came to the tails since they were flushed
   std::vector<LaneTail> tails = {};  // [n_lanes]
+  // Pages live in a far store, and the largest layer's take so many bytes when they are fetched.
+  bool is_far = false;
+  std::size_t fetch_bytes = 0;
 
   ScorerRequirements requirements() const { return layout.requirements(); }
   bool decides_in_layer() const { return layout.decides_in_layer(text.n_tokens); }

@@ -144,7 +144,32 @@ void plan_decided_layer(PrefillPlan& plan, const CacheView& cache, std::size_t l
   plan.body_bytes += ragged_bytes(cache, kTierRecipe, shape.token(), n_body, shape.n_kv_heads);
 }
 
+// Notes of the pages that a lane's part goes to, cut where it may be.
+std::size_t notes_bytes(const CacheView& cache, std::size_t lane, std::size_t n_body) {
+  const std::size_t n_pages = n_body / kernels::kPageTokens + kFlushRunsMax;
+  return n_pages * Arena::rounded_up(cache.layout.note_bytes(cache.layout.layer(lane).head_dim));
+}
+
+// A layer's pages go to the far store before the next layer's are made; the text is read, and gone
+// on with, layer by layer.
+void plan_far_body(PrefillPlan& plan, const CacheView& cache) {
+  std::size_t most = 0, notes = 0;
+  for (std::size_t layer = 0; layer < cache.layout.shape.n_layers(); ++layer) {
+    std::size_t bytes = 0;
+    for (std::size_t i = cache.layout.first_lane[layer]; i < cache.layout.first_lane[layer + 1];
+         ++i) {
+      const LanePlan& lane = plan.lanes[i];
+      const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
+      bytes += line_bytes(cache, i, n_head, lane.n_body - n_head, plan.tier, plan.finest);
+      notes += notes_bytes(cache, i, lane.n_body);
+    }
+    most = std::max(most, bytes);
+  }
+  plan.body_bytes = cache.fetch_bytes + most + notes;
+}
+
 void plan_body(PrefillPlan& plan, const CacheView& cache) {
+  if (cache.is_far) return plan_far_body(plan, cache);
   std::size_t n_protected = 0;
   if (plan.mode == PrefillMode::in_layer) {
     const TokenSpan span = span_of(plan, cache);

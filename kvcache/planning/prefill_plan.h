@@ -43,7 +43,8 @@ struct PrefillPlan {
   bool budgets_known = false;            // of each lane
   std::size_t n_block = 0;               // tokens that are observed together; 0: as chunks come
   std::vector<LanePlan> lanes = {};
-  std::size_t body_bytes = 0;    // of the pages, at most
+  // Of the pages, at most. Of far ones the largest layer's, with what it reads, and all notes.
+  std::size_t body_bytes = 0;
   std::size_t settle_bytes = 0;  // beyond these, where commit() decides and flushes tails
   std::size_t score_bytes = 0;   // of the score store
   // Byte offsets into scratch. The line of a KV head: headroom for an old tail, then the new

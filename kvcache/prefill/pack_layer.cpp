@@ -233,7 +233,7 @@ Result<void> LayerPacker::pack(std::span<const Run> to_pack) {
     encodes[i].page = cache_.arena.at(pages_[places[i].first][places[i].second].extent);
   SATCHEL_TRY(cache_.backend.encode_pages(encodes));
   for (const auto& [lane, index] : places)
-    SATCHEL_TRY(cache_.write_note(pages_[lane][index], scratch_.head_dim()));
+    SATCHEL_TRY(cache_.finish_page(pages_[lane][index], scratch_.head_dim()));
   kept_positions_.clear();
   return {};
 }

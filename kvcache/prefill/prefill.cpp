@@ -162,6 +162,7 @@ Result<void> Prefill::begin_layer(std::size_t layer) {
   s.n_read = s.n_chunk = 0;
   if (s.plan.scores_prefill) SATCHEL_TRY(s.scratch.zero_scores());
   if (s.probe) SATCHEL_TRY(s.probe->find());
+  SATCHEL_TRY(s.cache.fetch_layer(layer));
   return s.show_lanes(layer);
 }
 
@@ -186,6 +187,8 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
   SATCHEL_TRY(s.cache.backend.store(stores));
   s.n_read += n_tokens;
   s.n_chunk = n_tokens;
+  // Another chat may have decoded since the last chunk, and its pages have taken their place.
+  SATCHEL_TRY(s.cache.fetch_layer(s.scratch.layer));
   return s.show_lanes(s.scratch.layer);
 }
 
@@ -197,6 +200,7 @@ Result<kernels::Sequence> Prefill::shared_lanes(std::size_t layer) {
   State& s = *state_;
   SATCHEL_ASSERT(!s.layer_open && layer < s.scratch.layer && s.n_read == s.plan.n_tokens());
   SATCHEL_ASSERT(s.cache.layout.shape.layers[layer].is_shared);
+  SATCHEL_TRY(s.cache.fetch_layer(layer));
   SATCHEL_TRY(s.show_lanes(layer));
   return kernels::Sequence{.lanes = s.table.get(), .first_lane = 0};
 }

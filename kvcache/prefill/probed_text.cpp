@@ -90,11 +90,22 @@ Result<void> ProbedText::find() {
       if (!page.overlaps(job_.first, job_.end())) continue;
       SATCHEL_TRY(cache_.read_positions(page, positions_of));
       kernels::PageView view = lane.page_views()[i];
+      const std::size_t n_before = found.positions.size();
+      view.first_position = page.last_position;
+      view.last_position = page.first_position;
       for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
-        const auto position = static_cast<std::size_t>(positions_of[slot]);
-        const bool inside = position >= job_.first && position < job_.end();
-        if (!inside) view.live.clear(slot);
-        found.positions.push_back(view.live.has(slot) ? positions_of[slot] : -1);
+        const std::int32_t position = positions_of[slot];
+        const auto at = static_cast<std::size_t>(position);
+        if (at < job_.first || at >= job_.end()) view.live.clear(slot);
+        const bool is_seen = view.live.has(slot);
+        found.positions.push_back(is_seen ? position : -1);
+        if (!is_seen) continue;
+        view.first_position = std::min(view.first_position, position);
+        view.last_position = std::max(view.last_position, position);
+      }
+      if (view.live.count() == 0) {
+        found.positions.resize(n_before);
+        continue;
       }
       found.pages.push_back(view);
       found.page_of.push_back(i);

@@ -81,9 +81,31 @@ std::string_view turn_back(KeyBases::Lane& lane) {
   return {};
 }
 
+void write_matrix(ByteWriter& out, std::span<const float> matrix) {
+  for (const float x : matrix) out.number(float_to_half(x));
+}
 void write_lane(ByteWriter& out, const KeyBases::Lane& lane) {
   out.number(static_cast<std::uint32_t>(lane.head_dim));
-  for (const float x : lane.to) out.number(float_to_half(x));
+  write_matrix(out, lane.to);
+}
+
+// What is wrong with the values' matrix of a lane, which has been rounded, or nothing.
+std::string_view flaw_of_values(std::span<const float> values, std::size_t d) {
+  for (std::size_t a = 0; a < d; ++a)
+    for (std::size_t b = 0; b <= a; ++b) {
+      double sum = a == b ? -1 : 0;
+      for (std::size_t i = 0; i < d; ++i)
+        sum += static_cast<double>(values[i * d + a]) * static_cast<double>(values[i * d + b]);
+      if (!(std::abs(sum) <= kValueBasesOffMost)) return "is not orthogonal";
+    }
+  return {};
+}
+
+std::uint64_t id_of_values(std::span<const std::vector<float>> values) {
+  if (values.empty()) return 0;
+  ByteWriter out;
+  for (const std::vector<float>& matrix : values) write_matrix(out, matrix);
+  return std::max<std::uint64_t>(first_half(hash_bytes(out.buffer())), 1);
 }
 
 // Texts are for people, who read them on a terminal.
@@ -127,7 +149,8 @@ class Parser {
     KeyBases bases;
     reader_.bytes(kMagic.size());
     const auto version = reader_.number<std::uint32_t>();
-    if (reader_.ok() && version != kKeyBasesVersion) return other_version(called_);
+    has_values_ = version == kKeyBasesWithValues;
+    if (reader_.ok() && version != kKeyBasesVersion && !has_values_) return other_version(called_);
     const auto n_lanes = reader_.number<std::uint32_t>();
     if (n_lanes == 0 || n_lanes > kKeyBasesLanesMax) return wrong("has no lanes, or too many");
     for (std::string* text : {&bases.model, &bases.name, &bases.source}) {
@@ -138,6 +161,7 @@ class Parser {
     while (bases.lanes.size() < n_lanes) SATCHEL_TRY(add_lane(bases));
     if (reader_.left() != 0) return wrong("has extra bytes after its last lane");
     bases.id = key_bases_id(bases.lanes);
+    bases.values_id = id_of_values(bases.values);
     return bases;
   }
 
@@ -146,7 +170,7 @@ class Parser {
   Result<void> add_lane(KeyBases& bases) {
     const auto d = std::size_t{reader_.number<std::uint32_t>()};
     if (d == 0 || d > kernels::kHeadDimMax) return wrong("has an impossible key size");
-    if (reader_.left() < d * d * sizeof(Half)) return wrong("is truncated");
+    if (reader_.left() < (has_values_ ? 2 : 1) * d * d * sizeof(Half)) return wrong("is truncated");
     KeyBases::Lane lane{.head_dim = d, .to = std::vector<float>(d * d), .from = {}};
     for (float& x : lane.to) x = half_to_float(reader_.number<Half>());
     const std::string_view flaw = turn_back(lane);
@@ -154,6 +178,16 @@ class Parser {
       return wrong("cannot be used: the matrix of lane " + std::to_string(bases.lanes.size()) +
                    " " + std::string(flaw));
     bases.lanes.push_back(std::move(lane));
+    return has_values_ ? add_values(bases, d) : Result<void>();
+  }
+  Result<void> add_values(KeyBases& bases, std::size_t d) {
+    std::vector<float> values(d * d);
+    for (float& x : values) x = half_to_float(reader_.number<Half>());
+    const std::string_view flaw = flaw_of_values(values, d);
+    if (!flaw.empty())
+      return wrong("cannot be used: the values' matrix of lane " +
+                   std::to_string(bases.values.size()) + " " + std::string(flaw));
+    bases.values.push_back(std::move(values));
     return {};
   }
   Error wrong(const std::string& what) const { return flaw_of(called_, reader_.at(), what); }
@@ -161,6 +195,7 @@ class Parser {
   std::span<const std::byte> all_;
   ByteReader reader_;
   std::string_view called_;
+  bool has_values_ = false;
 };
 
 }  // namespace
@@ -184,7 +219,18 @@ Result<KeyBases> KeyBases::make(KeyBases of) {
                    "The matrix computed for lane " + std::to_string(i) + " " + std::string(flaw) +
                        ". Nothing was saved. Try other or longer texts."};
   }
+  SATCHEL_ASSERT(of.values.empty() || of.values.size() == of.lanes.size());
+  for (std::size_t i = 0; i < of.values.size(); ++i) {
+    SATCHEL_ASSERT(of.values[i].size() == of.lanes[i].to.size());
+    for (float& x : of.values[i]) x = half_to_float(float_to_half(x));
+    const std::string_view flaw = flaw_of_values(of.values[i], of.lanes[i].head_dim);
+    if (!flaw.empty())
+      return Error{ErrorKind::corrupt, "KEY_BASES",
+                   "The values' matrix computed for lane " + std::to_string(i) + " " +
+                       std::string(flaw) + ". Nothing was saved. Try other or longer texts."};
+  }
   of.id = key_bases_id(of.lanes);
+  of.values_id = id_of_values(of.values);
   return of;
 }
 
@@ -203,10 +249,13 @@ Result<KeyBases> KeyBases::parse(std::string_view bytes, std::string_view called
 
 std::string KeyBases::bytes() const {
   ByteWriter out;
-  out.bytes(bytes_of(kMagic)).number(kKeyBasesVersion);
+  out.bytes(bytes_of(kMagic)).number(values.empty() ? kKeyBasesVersion : kKeyBasesWithValues);
   out.number(static_cast<std::uint32_t>(lanes.size()));
   out.text(model).text(name).text(source);
-  for (const Lane& lane : lanes) write_lane(out, lane);
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    write_lane(out, lanes[i]);
+    if (!values.empty()) write_matrix(out, values[i]);
+  }
   out.bytes(hash_bytes(out.buffer()));
   return {reinterpret_cast<const char*>(out.buffer().data()), out.size()};
 }

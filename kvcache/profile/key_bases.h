@@ -1,15 +1,19 @@
 // KeyBases: a coordinate system for the keys of each lane of a model. A few coordinates carry
 // nearly everything that queries look for, so a codec can spend its bits there (codecs/klt.cpp).
+// On request also one for values, the value bases (codec cskv).
 //   made    once per model, from second moments over a few texts. S is the mean of q·qᵀ over the
 //           lane's query heads, C the covariance of keys within pages of 128 tokens; both in the
 //           page's frame (kernels::Basis). The error of a logit is eᵀ·S·e. U are the eigenvectors
 //           of S^½·C·S^½, largest first; to = S^½·U and from = S^-½·U, scaled to a standard
 //           deviation of 8 in the largest coordinate.
+//   values  orthogonal: the principal components of values about the mean of their page, largest
+//           first
 //   lanes   all lanes of the cache, in its order, including layers with a window
 //   file    little endian: "SATCHELK", u32 version 3, u32 lanes, three texts (model, name, source:
 //           u32 length, bytes), per lane u32 head_dim and `to` as fp16, row-major; xxh3-128 of all
-//           before. `from` is not stored: it is the inverse transpose of the rounded `to`. Versions
-//           1 and 2 began with "SATCHELB", as records of a saved cache do.
+//           before. `from` is not stored: it is the inverse transpose of rounded `to`. Version 4
+//           has `values` as fp16 behind each `to`; a file without values is version 3. Versions 1
+//           and 2 began with "SATCHELB", as records of a saved cache do.
 //   errors  corrupt, KEY_BASES: names the file, the offset of the damage, and what to do
 //   source  ours; the Karhunen-Loève transform of keys, weighted by queries. arXiv:2511.01815
 //           (KVTC) uses principal components of the keys alone, for storage.
@@ -38,7 +42,10 @@ inline constexpr double kKeyBasesConditionMost = 1e4;
 
 // The meaning of coordinates besides their matrices. Raise the version when the conversion of keys
 // changes, even if the file format does not: older files and saved caches are then rebuilt.
-inline constexpr std::uint32_t kKeyBasesVersion = 3;  // 1: after RoPE, not in frames
+inline constexpr std::uint32_t kKeyBasesVersion = 3;     // 1: after RoPE, not in frames
+inline constexpr std::uint32_t kKeyBasesWithValues = 4;  // of a file that has values, too
+// The largest entry of valuesᵀ · values - 1; chosen: rounding to fp16 leaves a thousandth.
+inline constexpr double kValueBasesOffMost = 0.01;
 struct KeyBasesForm {
   std::uint32_t version = kKeyBasesVersion;
   std::int32_t frame_tokens = kernels::kFrameTokens;
@@ -55,9 +62,16 @@ struct KeyBases {
   std::string source;  // the texts they were made from, for people
   std::vector<Lane> lanes;
   std::uint64_t id = 0;  // key_bases_id(); pages made with another id cannot be decoded
+  // Of all lanes [head_dim, head_dim], row-major, or none.
+  std::vector<std::vector<float>> values = {};
+  std::uint64_t values_id = 0;  // a hash of them, likewise; 0: none
 
-  // Completes bases whose texts and lanes have `head_dim` and `to`: rounds `to` to fp16 and
-  // computes `from` and `id`.
+  // What page layouts of values point to.
+  kernels::Basis view_of_values(std::size_t lane) const {
+    return {.to = values[lane].data(), .from = values[lane].data()};
+  }
+  // Completes bases whose texts and lanes have `head_dim` and `to`, and `values` where wanted:
+  // rounds matrices to fp16 and computes `from` and the ids.
   static Result<KeyBases> make(KeyBases of);
   // Safe for arbitrary bytes.
   static Result<KeyBases> parse(std::string_view bytes, std::string_view called);

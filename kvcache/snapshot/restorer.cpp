@@ -79,7 +79,20 @@ std::size_t Restorer::bytes_needed() const {
       cache_.moved_sinks_needs(manifest_.reach);
   for (const auto& [serial, page] : pages_)
     bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].token(), page.n_tokens);
-  return bytes;
+  return cache_.arena.has_far() ? far_bytes_needed() : bytes;
+}
+
+// Notes stay in memory, and of the pages those of one layer.
+std::size_t Restorer::far_bytes_needed() const {
+  std::size_t notes = 0;
+  std::vector<std::size_t> of_layer(cache_.layout.shape.n_layers());
+  for (const auto& [serial, page] : pages_) {
+    const TokenShape& token = cache_.lanes[page.lane].token();
+    notes += Arena::rounded_up(cache_.layout.note_bytes(token.head_dim));
+    of_layer[cache_.layout.layer_of[page.lane]] +=
+        cache_.layout.page_bytes(page.tier, token, page.n_tokens);
+  }
+  return notes + *std::ranges::max_element(of_layer);
 }
 
 // Tails first: short ones give memory back.
@@ -178,9 +191,11 @@ Result<void> Restorer::add_page(const RecordItem& item, std::span<const std::byt
   }
   if (!are_finite_values(*page.layout, bytes))
     return damaged("a page contains NaN or infinite values");
-  SATCHEL_TRY_ASSIGN(page.extent, cache_.arena.take(bytes.size()));
+  SATCHEL_TRY_ASSIGN(
+      page.extent, cache_.take_page_extent(page.layout->bytes, bytes.size() - page.layout->bytes));
   page.is_here = true;
-  const Result<void> uploaded = cache_.backend.upload(cache_.arena.at(page.extent), bytes);
+  Result<void> uploaded = cache_.backend.upload(cache_.arena.at(page.extent), bytes);
+  if (uploaded.ok()) uploaded = cache_.arena.settle(page.extent);
   if (!uploaded.ok()) undo(RecordKind::pages, {&item, 1});
   return uploaded;
 }

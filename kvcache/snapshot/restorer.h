@@ -57,6 +57,7 @@ class Restorer {
   Result<void> index_page(std::uint32_t lane, const StoredPage& stored);
   Result<void> take_memory();
   std::size_t bytes_needed() const;
+  std::size_t far_bytes_needed() const;
   Result<void> add_item(RecordKind kind, const RecordItem& item, std::span<const std::byte> values);
   Result<void> add_page(const RecordItem& item, std::span<const std::byte> bytes);
   Result<void> add_exact(RecordKind kind, const RecordItem& item, std::span<const std::byte> bytes);

@@ -227,6 +227,7 @@ Result<void> Saver::put_pages() {
                                     .lane = static_cast<std::uint32_t>(i),
                                     .n_bytes = static_cast<std::uint32_t>(n_bytes)},
                                    cut_page(*page.layout, n_note)));
+      SATCHEL_TRY(cache_.arena.fetch({&page.extent, 1}, Arena::Goes::oldest));
       SATCHEL_TRY_ASSIGN(const std::span<const std::byte> bytes,
                          download(*to, cache_.arena.at(page.extent), n_bytes));
       if (!are_finite_values(*page.layout, bytes)) return not_finite();

@@ -189,6 +189,7 @@ std::vector<std::byte> layout_bytes(const CacheLayout& layout, std::uint16_t num
         write_operand(writer, page.v, head_dim, layout, codes);
       }
   }
+  if (layout.tiers.values_id() != 0) writer.number(layout.tiers.values_id());
   write_version(writer, numerics);
   return std::move(writer.buffer());
 }

@@ -11,16 +11,12 @@ std::span<const RefusedStage> refused_stages() {
        "training."},
       {StageKind::scorer, "lococo", "lococo", "arXiv:2406.05317",
        "The scorer \"lococo\" needs convolutions that were trained together with the model "
-       "(arXiv:2406.05317). Satchel knows of none for any model, so its recipe is listed and "
-       "cannot be used. The recipe \"h2o\" is what it is without them."},
-      {StageKind::codec, "cskv", "", "arXiv:2409.10593",
-       "The codec cskv needs trained factors of the model's key and value weights, and the inputs "
-       "of its layers, which this cache does not hold."},
-      {StageKind::codec, "effectively-compress-kv-heads", "", "arXiv:2406.07056",
-       "The codec effectively-compress-kv-heads needs a model whose heads were merged in its "
-       "weights and trained on, which is done by a converter and not in a cache."},
+       "(arXiv:2406.05317). Satchel knows of none for any model, and its mergers take no trained "
+       "weights, so its recipe is listed and cannot be used. The recipe \"h2o\" is what it is "
+       "without them."},
       {StageKind::codec, "minicache", "", "arXiv:2405.14366",
-       "The codec minicache needs pages of two layers, which this cache does not make."},
+       "The codec minicache needs pages of two layers, which this cache does not make. \"satchel "
+       "eval agreement --merge-layers\" measures what it would cost."},
   };
   return kRefused;
 }

@@ -359,8 +359,8 @@ class Codec : public Stage {
 
 // --- reader --------------------------------------------------------------------------------------
 
-// The page selector: chooses the pages that a decode step attends to. Sinks and tail are always
-// read.
+// The page selector: chooses the pages that a decode step attends to, and the tokens in them. Sinks
+// and tail are always read.
 class Reader : public Stage {
  public:
   virtual bool reads_all() const { return true; }
@@ -368,6 +368,22 @@ class Reader : public Stage {
   virtual std::size_t note_bytes(std::size_t) const { return 0; }
   // Summarises the decoded keys [n_tokens, head_dim] of a new page, in main memory.
   virtual void note(std::span<const float>, std::size_t, std::span<std::byte>) const {}
+
+  // Whether choose() ranks tokens, not only pages, and wants more workspace.
+  virtual bool chooses_tokens() const { return false; }
+
+  // What choose() leaves of one lane to the lane of the same number in later layers of the same
+  // step. It belongs to the cache's step: a reader has no state.
+  struct Carried {
+    bool is_set = false;                       // not before a layer of the step has set it
+    std::size_t layer = 0;                     // that did so last
+    std::vector<std::int32_t> positions = {};  // rising; has capacity for n_carried()
+  };
+  virtual std::size_t n_carried() const { return 0; }  // positions at most; 0: it carries nothing
+  // Whether choose() wants to know how much the query attends to each token: a pass over all keys.
+  // Asked only of readers that carry.
+  virtual bool needs_attention(std::size_t, const Carried&) const { return false; }
+
   struct Step {
     std::size_t layer = 0;
     float scale = 0;           // the layer's attention scale
@@ -375,7 +391,19 @@ class Reader : public Stage {
     std::size_t head_dim = 0;
     std::span<const std::span<const std::byte>> notes;  // one per page
     std::span<const kernels::PageView> pages;
-    std::span<float> work;  // [2, pages.size()] workspace: a decode step allocates nothing
+    // Workspace, as a decode step allocates nothing: [2, pages.size()], or [2, slots of the pages]
+    // if it chooses tokens.
+    std::span<float> work;
+    // One per page, initially its live tokens. Of a chosen page only these are read: choose() may
+    // clear some, not all.
+    std::span<kernels::LiveMask> read = {};
+    // For readers that carry; of the pages' slots, one page after the other.
+    std::span<const std::int32_t> positions = {};
+    // The largest share of a query head's attention, of that over all the lane holds; 0 of dead
+    // slots. Empty unless needs_attention().
+    std::span<const float> attention = {};
+    Carried* carried = nullptr;  // set where it carries
+    std::size_t window = 0;      // of the layer's attention; 0: none
   };
   // Appends the rising indices of the pages to read to an empty vector with enough capacity. Must
   // be safe for arbitrary notes, because they can come from disk.

@@ -29,7 +29,11 @@ CacheState::~CacheState() {
 }
 
 CacheView CacheState::view() const {
-  CacheView view{.layout = layout, .text = text, .since_flush = since_flush};
+  CacheView view{.layout = layout,
+                 .text = text,
+                 .since_flush = since_flush,
+                 .is_far = arena.has_far(),
+                 .fetch_bytes = fetch_bytes()};
   for (const Lane& lane : lanes)
     view.tails.push_back({.n = lane.n_tail(), .kept = lane.tail_kept()});
   return view;
@@ -60,7 +64,7 @@ Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, st
   PageRecord page;
   page.layout = &layout.tiers.of_lane(tier, lane, token, n);
   SATCHEL_TRY_ASSIGN(page.extent,
-                     arena.take(page.layout->bytes + layout.note_bytes(token.head_dim)));
+                     take_page_extent(page.layout->bytes, layout.note_bytes(token.head_dim)));
   page.serial = page.bytes_serial = next_serial++;
   page.tier = tier;
   page.n_tokens = static_cast<std::uint32_t>(n);
@@ -68,17 +72,61 @@ Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, st
   return page;
 }
 
-Result<void> CacheState::write_note(const PageRecord& page, std::size_t head_dim) {
+Result<ExtentId> CacheState::take_page_extent(std::size_t page_bytes, std::size_t note_bytes) {
+  const std::size_t bytes = page_bytes + note_bytes;
+  return arena.has_far() ? arena.take_far(bytes, note_bytes) : arena.take(bytes);
+}
+
+const std::byte* CacheState::note_at(const PageRecord& page) {
+  return arena.is_far(page.extent) ? arena.rest_at(page.extent)
+                                   : arena.at(page.extent) + page.layout->bytes;
+}
+
+Result<void> CacheState::finish_page(const PageRecord& page, std::size_t head_dim) {
   const std::size_t n_bytes = layout.note_bytes(head_dim);
-  if (n_bytes == 0) return {};
-  SATCHEL_TRY(read_keys(page, head_dim, step.page_k));
-  step.page_note.resize(n_bytes);
-  layout.pipeline.reader().note(step.page_k, head_dim, step.page_note);
-  return backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note);
+  if (n_bytes > 0) {
+    SATCHEL_TRY(read_keys(page, head_dim, step.page_k));
+    step.page_note.resize(n_bytes);
+    layout.pipeline.reader().note(step.page_k, head_dim, step.page_note);
+    SATCHEL_TRY(backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note));
+  }
+  return arena.settle(page.extent);
+}
+
+Result<void> CacheState::fetch_layer(std::size_t layer) {
+  if (!arena.has_far()) return {};
+  step.fetched.clear();
+  for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i)
+    for (const PageRecord& page : lanes[i].pages_in_reach()) step.fetched.push_back(page.extent);
+  return fetch_chosen(layer);
+}
+
+// Where every layer's pages are read in turn, what was read longest ago is what comes next.
+Result<void> CacheState::fetch_chosen(std::size_t layer) {
+  if (!arena.has_far()) return {};
+  const bool reads_all = layout.pipeline.reader().reads_all();
+  SATCHEL_TRY(arena.fetch(step.fetched, reads_all ? Arena::Goes::newest : Arena::Goes::oldest));
+  for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i)
+    lanes[i].refresh();
+  return {};
+}
+
+std::size_t CacheState::fetch_bytes() const {
+  std::size_t most = 0;
+  if (!arena.has_far()) return most;
+  for (std::size_t layer = 0; layer < layout.shape.n_layers(); ++layer) {
+    std::size_t bytes = 0;
+    for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i)
+      for (const PageRecord& page : lanes[i].pages_in_reach())
+        bytes += Arena::rounded_up(arena.far_size(page.extent));
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 Result<void> CacheState::read_keys(const PageRecord& page, std::size_t head_dim,
                                    std::vector<float>& keys) {
+  SATCHEL_TRY(arena.fetch({&page.extent, 1}, Arena::Goes::oldest));
   const TokenShape token{.head_dim = head_dim, .is_latent = page.layout->is_latent()};
   float* decoded = compaction_scratch(*this, token).k;
   const kernels::DecodeArgs args{.layout = page.layout,
@@ -91,6 +139,7 @@ Result<void> CacheState::read_keys(const PageRecord& page, std::size_t head_dim,
 }
 
 Result<void> CacheState::read_positions(const PageRecord& page, std::span<std::int32_t> positions) {
+  SATCHEL_TRY(arena.fetch({&page.extent, 1}, Arena::Goes::oldest));
   SATCHEL_TRY(backend.download(std::as_writable_bytes(positions.first(page.n_tokens)),
                                arena.at(page.extent) + page.layout->positions_at));
   for (std::int32_t& position : positions.first(page.n_tokens)) position += page.shift;
@@ -193,7 +242,19 @@ Result<void> CacheState::show_runs(std::size_t lane) {
 
 Result<void> CacheState::show(std::size_t lane) {
   SATCHEL_TRY(show_runs(lane));
-  return table->set_pages(lane, lanes[lane].page_views());
+  return table->set_pages(lane, draft.open ? draft_views(lane) : lanes[lane].page_views());
+}
+
+// Of the chosen pages those that are still there. Valid until the next call for this lane.
+std::span<const kernels::PageView> CacheState::draft_views(std::size_t lane) {
+  const std::span<const PageRecord> pages = lanes[lane].pages_in_reach();
+  const std::vector<std::uint64_t>& chosen = draft.pages[lane];
+  std::vector<kernels::PageView>& views = draft.views[lane];
+  views.clear();
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    if (std::find(chosen.begin(), chosen.end(), pages[i].serial) != chosen.end())
+      views.push_back(lanes[lane].page_views()[i]);
+  return views;
 }
 
 void CacheState::extents_moved() {
@@ -238,16 +299,26 @@ void CacheState::reserve_step(std::size_t more_pages) {
     n_queries = std::max(n_queries, layer.n_heads * layer.head_dim);
   }
   const std::size_t head_dim = layout.shape.head_dim_max();
-  if (!layout.pipeline.reader().reads_all()) {
+  if (arena.has_far()) step.fetched.reserve(n_heads * n_pages);
+  const Reader& reader = layout.pipeline.reader();
+  if (!reader.reads_all()) {
     step.queries.reserve(n_queries);
     step.notes.reserve(n_pages * layout.note_bytes(head_dim));
     step.note_of.reserve(n_pages);
-    step.work.reserve(2 * n_pages);
+    step.work.reserve(2 * (reader.chooses_tokens() ? n_slots + n_more : n_pages));
     step.chosen.reserve(n_pages);
+    step.read.reserve(n_pages);
     step.chosen_views.reserve(n_heads * n_pages);
+    step.chosen_pages.reserve(n_heads * n_pages);
     step.view_ends.reserve(n_heads);
     step.page_k.reserve(kernels::kPageTokens * head_dim);
     step.page_note.reserve(layout.note_bytes(head_dim));
+  }
+  if (const std::size_t n_carried = reader.n_carried(); n_carried > 0) {
+    step.slot_positions.reserve(n_slots + n_more);
+    step.attention.reserve(n_slots + n_more);
+    step.carried.resize(n_heads);
+    for (Reader::Carried& carried : step.carried) carried.positions.reserve(n_carried);
   }
   if (requirements().decoding) {
     step.by_slot.reserve(n_slots + n_more);
@@ -278,13 +349,14 @@ CompactionScratch compaction_scratch(CacheState& cache, const TokenShape& token)
 void CacheState::undo_open_step() {
   if (!step_open) return;
   for (std::size_t layer = 0; layer < layout.shape.n_layers(); ++layer) {
-    if (appended[layer] == 0) continue;
+    const std::size_t n = draft.n_tokens + (appended[layer] != 0 ? step_tokens : 0);
     appended[layer] = 0;
     for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i)
-      drop_newest(lanes[i], step_tokens);
+      drop_newest(lanes[i], n);
   }
   table_is_stale = true;
-  step_open = pages_chosen = false;
+  step_open = pages_chosen = draft.open = draft.choosing = false;
+  draft.n_tokens = 0;
 }
 
 void CacheState::drop_newest(Lane& lane, std::size_t n) {
@@ -330,7 +402,8 @@ void CacheState::clear() {
   text.segments.clear();
   reach = {};
   give_moved_sinks();
-  step_open = false;
+  step_open = pages_chosen = draft.open = draft.choosing = false;
+  draft.n_tokens = 0;
   text.n_tokens = since_flush = 0;
   table_is_stale = true;
   reserve_lists();

@@ -41,16 +41,33 @@ struct StepScratch {
   std::vector<float> queries = {};                       // of a layer
   std::vector<std::byte> notes = {};                     // of a lane's pages, side by side
   std::vector<std::span<const std::byte>> note_of = {};  // [pages] of the lane
-  std::vector<float> work = {};                          // [2, pages]
+  std::vector<float> work = {};                          // Reader::Step::work
   std::vector<std::size_t> chosen = {};                  // of a lane
+  std::vector<kernels::LiveMask> read = {};              // [pages] of the lane
+  std::vector<std::int32_t> slot_positions = {};         // of the lane's pages …
+  std::vector<float> attention = {};                     // … and what a step's query gives them
+  std::vector<Reader::Carried> carried = {};             // [n_kv_heads], over the step's layers
   std::vector<kernels::PageView> chosen_views = {};      // of a layer's lanes
+  std::vector<std::size_t> chosen_pages = {};            // of a layer's lanes
   std::vector<std::size_t> view_ends = {};               // [n_kv_heads] of the layer
+  std::vector<ExtentId> fetched = {};                    // of a layer
   std::vector<float> by_slot = {}, by_position = {};     // scores of a lane
   std::vector<float> page_k = {};  // [kPageTokens, head_dim] of a page just made
   std::vector<std::byte> page_note = {};
   std::vector<PageRecord> flushed = {};         // pages of a flush …
   std::vector<std::size_t> flushed_lanes = {};  // … and the lane of each
   std::vector<kernels::EncodeArgs> encodes = {};
+};
+
+// What drafts attend to, and those under way (Cache::begin_draft()).
+struct DraftState {
+  bool open = false;         // the open step is a draft
+  std::size_t n_tokens = 0;  // that it has in the lanes, of steps that are done
+  std::size_t n_pages = 0;   // of each lane, to be chosen by the next step; 0: none
+  bool choosing = false;     // the open step chooses
+  // [n_lanes] of what was chosen: serials, and as attention sees them
+  std::vector<std::vector<std::uint64_t>> pages = {};
+  std::vector<std::vector<kernels::PageView>> views = {};
 };
 
 struct CacheState final : ExtentUser {
@@ -80,6 +97,7 @@ struct CacheState final : ExtentUser {
   bool has_scratch = false, has_reserve = false;
   FitCounts fits = {};
   StepScratch step = {};
+  DraftState draft = {};
   std::size_t flushes_reserved = 0;  // that lists have room for
 
   CacheView view() const;  // for planning
@@ -100,8 +118,18 @@ struct CacheState final : ExtentUser {
   Error lose_all(Error error);
   Result<void> take_fixed();
   Result<PageRecord> take_page(std::uint8_t tier, std::size_t lane, std::size_t n_tokens);
-  // The reader's note behind a page just encoded.
-  Result<void> write_note(const PageRecord& page, std::size_t head_dim);
+  // Of a page and its note. Once both are there: Arena::settle().
+  Result<ExtentId> take_page_extent(std::size_t page_bytes, std::size_t note_bytes);
+  const std::byte* note_at(const PageRecord& page);
+  // Far pages that the layer's lanes have in reach are in memory, and its views say where, until
+  // the arena's next move.
+  Result<void> fetch_layer(std::size_t layer);
+  // These of the layer's pages: step.fetched.
+  Result<void> fetch_chosen(std::size_t layer);
+  // Of the arena: what fetch_layer() needs at most. 0: nothing is far.
+  std::size_t fetch_bytes() const;
+  // The reader's note behind a page just encoded; a far page is then settled.
+  Result<void> finish_page(const PageRecord& page, std::size_t head_dim);
   Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);
   // All slots' keys [n_tokens, head_dim], as attention sees them but for the page's shift; in
   // workspace of compactions.
@@ -122,6 +150,7 @@ struct CacheState final : ExtentUser {
 
   Result<void> show_runs(std::size_t lane);
   Result<void> show(std::size_t lane);
+  std::span<const kernels::PageView> draft_views(std::size_t lane);
   void extents_moved() override;
   bool give_spare() override { return states.give_spare(); }
   bool table_is_stale = false;

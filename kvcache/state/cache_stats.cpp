@@ -59,6 +59,7 @@ CacheStats stats_of(const CacheState& s) {
         v_bytes += shape.is_latent ? all : v + (all - k - v) / 2;
         const std::size_t bytes = s.arena.bytes_of(page.extent);
         stats.body_bytes += bytes;
+        if (s.arena.is_far(page.extent)) stats.far_bytes += s.arena.far_size(page.extent);
         stats.tiers[page.tier].bytes += bytes;
       }
       n_body += n_lane_body;
@@ -89,6 +90,7 @@ CacheStats stats_of(const CacheState& s) {
   stats.n_fits = s.fits.n_made;
   stats.n_fits_dropped = s.fits.n_dropped;
   stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept + stats.n_resting);
+  stats.copy_bytes = s.arena.copy_bytes();
   stats.arena_bytes = s.arena.bytes();
   stats.arena_used_bytes = s.arena.used_bytes();
   stats.arena_peak_bytes = s.arena.peak_bytes();

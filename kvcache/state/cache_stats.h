@@ -27,7 +27,9 @@ struct CacheStats {
   std::size_t n_checkpoints = 0, checkpoint_bytes = 0;
   // fp16 of all tokens that are neither sink nor tail, evicted ones included
   std::size_t body_fp16_bytes = 0;
-  std::size_t body_bytes = 0;             // pages as allocated
+  std::size_t body_bytes = 0;             // pages as allocated; of far ones what stays in memory
+  std::size_t far_bytes = 0;              // of far pages, in the far store
+  std::size_t copy_bytes = 0;             // of the arena's: far pages that are in memory for now
   std::size_t n_kept = 0, n_evicted = 0;  // tokens, summed over lanes
   std::size_t n_resting = 0;  // likewise: those of episodes that are kept elsewhere for now
   std::size_t n_pending = 0, n_pending_probed = 0;  // tokens of the text that wait for a decision

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/base/index_range.h"
+#include "runtime/chat/held_text.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/chat/model_facts.h"
 #include "runtime/chat/whole_documents.h"
@@ -49,6 +50,7 @@ enum class ChatTask {
   go_on,
   older_parts,
   find_quotes,
+  show_held,
   estimate_presets,
   preview_memory,
   change_memory,
@@ -214,9 +216,9 @@ using ChatEvent =
                  PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
                  ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
                  VersionsChanged, MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta,
-                 ContextEnded, WentOn, OlderParts, QuotesFound, GenerateReport, ReadReport,
-                 CorrectReport, ExactReport, kvcache::SaveReport, ChatMemory, LedgerChanged,
-                 MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 ContextEnded, WentOn, OlderParts, QuotesFound, HeldText, GenerateReport,
+                 ReadReport, CorrectReport, ExactReport, kvcache::SaveReport, ChatMemory,
+                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

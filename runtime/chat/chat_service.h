@@ -23,7 +23,8 @@
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
 //            chat_service_edit.cpp  what is changed in them · chat_service_memory.cpp  what they
 //            hold · chat_service_bytes.cpp  chats as bytes · chat_service_shelf.cpp  documents
-//            for other chats · chat_service_quotes.cpp  what answers repeat of documents
+//            for other chats · chat_service_quotes.cpp  what answers repeat of documents ·
+//            chat_service_held.cpp  how their words are held
 #pragma once
 
 #include <functional>
@@ -200,6 +201,8 @@ class ChatService {
   // What an answer repeats of the chat's documents, word for word (quotes.h); 0: every answer, but
   // for old ones of a long chat.
   Result<QuotesFound> quotes(ChatHandle chat, MessageId answer, const ChatCall& call = {});
+  // How its words are held now, passage by passage.
+  Result<HeldText> held(ChatHandle chat, const ChatCall& call = {});
 
   // --- memory
   // limit_bytes  0: the default
@@ -310,7 +313,9 @@ class ChatService {
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work,
                  ChatTask task = ChatTask::edit);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
-  Result<std::vector<StoredMessage>> words_of(const OpenChat& chat);
+  Result<std::vector<StoredMessage>> stored_of(const OpenChat& chat);
+  Result<std::vector<StoredMessage>> words_of(const OpenChat& chat);  // documents whole
+  Result<HeldText> held_now(const OpenChat& chat);
   Result<std::vector<ShelvedDocument>> shelf_now(const Running& running);
   struct Shelved {
     std::string title, text;

@@ -82,7 +82,7 @@ StoredMessage stored(const SessionMessage& message) {
 }  // namespace
 
 // Without a store the session has them.
-Result<std::vector<StoredMessage>> ChatService::words_of(const OpenChat& chat) {
+Result<std::vector<StoredMessage>> ChatService::stored_of(const OpenChat& chat) {
   std::vector<StoredMessage> messages;
   if (chat.is_saved()) {
     SATCHEL_TRY_ASSIGN(messages, store_->library().messages(chat.id()));
@@ -90,6 +90,11 @@ Result<std::vector<StoredMessage>> ChatService::words_of(const OpenChat& chat) {
     for (const SessionMessage& message : chat.session()->messages())
       messages.push_back(stored(message));
   }
+  return messages;
+}
+
+Result<std::vector<StoredMessage>> ChatService::words_of(const OpenChat& chat) {
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> messages, stored_of(chat));
   return with_whole_documents(std::move(messages)).messages;
 }
 

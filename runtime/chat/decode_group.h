@@ -10,6 +10,8 @@
 //   errors   where the step fails, each chat that it left unchanged decodes its token alone, so
 //            that only those fail that would have failed alone; this also reclaims memory.
 //            A chat whose cache lost tokens on the way gets the step's error: it caused that
+//   differs  arXiv:2412.03594 (BatchLLM) reorders requests by their common prefix; here they decode
+//            as they come, and share what their caches share
 #pragma once
 
 #include <exception>

@@ -49,6 +49,10 @@ bool needs_queries(const kvcache::ScorerRequirements& wants) {
   return wants.prefill || wants.decoding || wants.probe;
 }
 
+bool is_observed(const kvcache::Cache& cache) {
+  return cache.needs_step() || cache.chooses_draft_pages();
+}
+
 }  // namespace
 
 class Model::NeededBytes {
@@ -329,6 +333,7 @@ Result<void> Model::decode_step(kvcache::Cache& cache, std::int32_t id, std::spa
 Result<void> Model::decode(std::span<const DecodeItem> items) {
   const std::size_t n = items.size();
   SATCHEL_ASSERT(n > 0);
+  if (n > 1 && items[0].cache->is_far()) return decode_one_by_one(items);
   ids_.clear();
   positions_.clear();
   for (const DecodeItem& item : items) {
@@ -344,9 +349,15 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
   return {};
 }
 
+// What one chat fetches of a layer, the next could not keep beside its own.
+Result<void> Model::decode_one_by_one(std::span<const DecodeItem> items) {
+  for (const DecodeItem& item : items) SATCHEL_TRY(decode({&item, 1}));
+  return {};
+}
+
 Result<DraftedStep> Model::decode_drafted(kvcache::Cache& cache,
                                           std::span<const std::int32_t> ids) {
-  SATCHEL_ASSERT(!ids.empty() && ids.size() <= cache.step_room());
+  SATCHEL_ASSERT(!ids.empty());  // begin_step() drops what was drafted, then looks at the room
   ids_.assign(ids.begin(), ids.end());
   positions_.resize(ids.size());
   std::iota(positions_.begin(), positions_.end(), static_cast<std::int32_t>(cache.n_tokens()));
@@ -356,6 +367,19 @@ Result<DraftedStep> Model::decode_drafted(kvcache::Cache& cache,
   const DecodeItem item{.cache = &cache};
   SATCHEL_TRY(decode_layers(scratch, {&item, 1}));
   return DraftedStep(*this, cache, std::move(scratch));
+}
+
+Result<void> Model::draft(kvcache::Cache& cache, std::int32_t id, std::span<float> logits) {
+  ids_.assign(1, id);
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
+                     PassScratch::take(cache.arena(), config_, decoding_size(1)));
+  SATCHEL_TRY(cache.begin_draft());
+  positions_.assign(1, static_cast<std::int32_t>(cache.n_tokens() + cache.n_drafted()));
+  const DecodeItem item{.cache = &cache};
+  SATCHEL_TRY(decode_layers(scratch, {&item, 1}));
+  SATCHEL_TRY(fetch_logits(scratch.work(), 0, logits));
+  cache.end_draft();
+  return {};
 }
 
 Result<void> DraftedStep::fetch_logits(std::size_t i, std::span<float> logits) const {
@@ -399,7 +423,7 @@ Result<void> Model::decode_layer(const LayerStep& step, float* x,
   const std::size_t of_cache = config_.cache_layer(step.layer);
   const bool has_lanes = layer.has_lanes();
   bool needs_lse = false;
-  for (const DecodeItem& item : items) needs_lse = needs_lse || item.cache->needs_step();
+  for (const DecodeItem& item : items) needs_lse = needs_lse || is_observed(*item.cache);
   SATCHEL_TRY(project(step, has_lanes ? Project::queries_keys_values : Project::queries, false, x));
   sequences_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -413,14 +437,17 @@ Result<void> Model::decode_layer(const LayerStep& step, float* x,
   }
   SATCHEL_TRY(graph_->attend(step, sequences_, needs_lse ? Lse::wanted : Lse::unwanted));
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].cache->needs_step() || !has_lanes) continue;
+    kvcache::Cache& cache = *items[i].cache;
+    if (!is_observed(cache) || !has_lanes) continue;
     const kernels::Batch of_token{.positions = step.batch.positions + i,
                                   .n_tokens = 1,
                                   .position_min = positions_[i],
                                   .position_max = positions_[i]};
-    SATCHEL_TRY(items[i].cache->observe_step(of_cache, step.work.q + i * layer.q_width(),
-                                             step.work.lse + i * layer.attention.n_heads,
-                                             of_token));
+    const float* q = step.work.q + i * layer.q_width();
+    const float* lse = step.work.lse + i * layer.attention.n_heads;
+    if (cache.needs_step()) SATCHEL_TRY(cache.observe_step(of_cache, q, lse, of_token));
+    if (cache.chooses_draft_pages())
+      SATCHEL_TRY(cache.choose_draft_pages(of_cache, q, lse, of_token));
   }
   return graph_->finish(step, x);
 }
@@ -470,6 +497,7 @@ Result<void> Model::replay_layers(Run& run, kvcache::Cache& cache) {
 
 Result<void> Model::replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache) {
   const std::size_t n = run.ids.size();
+  if (cache.is_far()) SATCHEL_TRY(cache.fetch_lanes(config_.cache_layer(layer)));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
     n_now = std::min(chunk_tokens(config_, run.n_seen + at), n - at);

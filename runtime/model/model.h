@@ -139,6 +139,8 @@ class Model {
   Result<void> decode(std::span<const DecodeItem> items);
   // The next token of a conversation and what may follow it: ids, at most cache.step_room().
   Result<DraftedStep> decode_drafted(kvcache::Cache& cache, std::span<const std::int32_t> ids);
+  // Logits after a token that is not decided, from a part of the cache (Cache::begin_draft()).
+  Result<void> draft(kvcache::Cache& cache, std::int32_t id, std::span<float> logits);
   // Queries of tokens the cache has seen, over what it holds now, masked by position; nothing is
   // appended. Hidden states differ from the first prefill's only by what compression cost.
   Result<void> replay(const ReplayPass& pass);
@@ -177,6 +179,7 @@ class Model {
   Result<void> done_with(const Run& run, const LayerStep& step);
   Result<void> replay_layers(Run& run, kvcache::Cache& cache);
   Result<void> replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache);
+  Result<void> decode_one_by_one(std::span<const DecodeItem> items);
   Result<void> decode_layers(const PassScratch& scratch, std::span<const DecodeItem> items);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   Result<void> decode_recurrent_layer(const LayerStep& step, float* x,

@@ -5,9 +5,6 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr double kNewest = 0.15;        // weight of the newest draft in an average; chosen
-constexpr std::size_t kTried = 2;       // drafts where nothing is known; chosen
-constexpr std::size_t kStepsKnown = 2;  // with drafts: the first may be a slow one
 constexpr std::size_t kShortMatch = 6;  // chosen
 
 struct Match {
@@ -42,19 +39,6 @@ Match close_match(std::span<const std::int32_t> text, std::size_t source) {
 
 }  // namespace
 
-void NewestTimes::add(double ms) {
-  ms_[next_] = ms;
-  next_ = (next_ + 1) % kMost;
-  n_ = std::min(n_ + 1, kMost);
-}
-
-double NewestTimes::median() const {
-  std::array<double, kMost> ms = ms_;
-  const auto middle = ms.begin() + static_cast<std::ptrdiff_t>((n_ - 1) / 2);
-  std::nth_element(ms.begin(), middle, ms.begin() + static_cast<std::ptrdiff_t>(n_));
-  return *middle;
-}
-
 std::span<const std::int32_t> LookupDrafts::after(std::span<const std::int32_t> text,
                                                   std::size_t n_most) {
   if (n_most == 0 || text.size() <= kMatchLeast) return {};
@@ -62,49 +46,14 @@ std::span<const std::int32_t> LookupDrafts::after(std::span<const std::int32_t> 
   if (match.end == 0) match = close_match(text, source_);
   if (match.end == 0) return {};
   which_ = match.n_tokens == 1 ? 0 : match.n_tokens <= kShortMatch ? 1 : 2;
-  const std::size_t n = std::min({n_most, n_that_pay(), text.size() - match.end});
-  if (n == 0) ++n_since_try_;
+  const std::size_t n = pace_.n_to_try(which_, std::min(n_most, text.size() - match.end));
   if (n > 0) source_ = match.end;
   return text.subspan(match.end, n);
 }
 
-// A step of n drafts gives 1 + p + p² + … + pⁿ tokens and takes plain_ms + n · draft_ms.
-std::size_t LookupDrafts::n_that_pay() const {
-  if (plain_.n() == 0) return 0;  // first one step without any, to compare with
-  if (added_.n() < kStepsKnown) return kTried;
-  const double plain_ms = plain_.median(), draft_ms = added_.median();
-  double best = 1 / plain_ms, tokens = 1, power = 1;
-  std::size_t n_best = 0;
-  for (std::size_t n = 1; n <= kMost; ++n) {
-    power *= shares_[which_];
-    tokens += power;
-    const double rate = tokens / (plain_ms + static_cast<double>(n) * draft_ms);
-    if (rate <= best) continue;
-    best = rate;
-    n_best = n;
-  }
-  return n_best == 0 && retries() ? kTried : n_best;
-}
-
 void LookupDrafts::took(double ms, const DraftCounts& step) {
-  if (step.n_drafted == 0) {
-    plain_.add(std::max(ms, 1e-6));
-    return;
-  }
-  const double added_ms =
-      std::max((ms - plain_.median()) / static_cast<double>(step.n_drafted), 1e-6);
-  if (retries()) {  // what was before no longer counts: it may have been a busy machine
-    added_ = {};
-    for (std::size_t i = 1; i < kStepsKnown; ++i) added_.add(added_ms);
-  }
-  added_.add(added_ms);
-  n_since_try_ = 0;
-  counts_.n_drafted += step.n_drafted;
-  counts_.n_accepted += step.n_accepted;
+  pace_.took(ms, step, which_);
   source_ += step.n_accepted;
-  double& accepted = shares_[which_];
-  for (std::size_t i = 0; i < step.n_accepted; ++i) accepted += kNewest * (1 - accepted);
-  if (step.n_accepted < step.n_drafted) accepted -= kNewest * accepted;
 }
 
 }  // namespace satchel::runtime

@@ -34,7 +34,10 @@ struct Sampling {
   std::uint64_t seed = 0;
   // 0: until the end of the turn or of the context. Chosen: about 700 words.
   std::size_t n_tokens_max = 1024;
-  bool drafts = true;      // tries several tokens in a step (LookupDrafts); the answer is the same
+  bool drafts = true;  // tries several tokens in a step (LookupDrafts); the answer is the same
+  // Likewise where the text gives none: what the model says from so many pages of each lane
+  // (SelfDrafts); 0: none. Pays only where steps take their time from the cache, not the weights.
+  std::size_t self_draft_pages = 0;
   bool ends_loops = true;  // stops an answer that repeats itself (RepetitionDetector)
   // What the answer must be, its thoughts not counted, and where it ends; none: any text.
   std::shared_ptr<const Grammar> grammar = nullptr;
@@ -56,6 +59,8 @@ class Sampler {
   // it asks about the likeliest alone, and masks if that is refused.
   std::optional<std::int32_t> choose(std::span<float> logits, std::span<const std::int32_t> recent,
                                      TokenFilter& filter);
+  // Of the last tokens, those that count.
+  std::size_t n_recent() const { return sampling_.repetition_window; }
 
  private:
   struct Candidate {

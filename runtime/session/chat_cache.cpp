@@ -173,7 +173,7 @@ Result<void> ChatCache::take_memory(std::size_t limit) {
 Result<void> ChatCache::take_other_memory(std::size_t limit) {
   const std::size_t before = cache_->arena().bytes();
   const kvcache::CacheShape shape = cache_->shape();
-  Result<std::shared_ptr<kvcache::Arena>> other = kvcache::Arena::open(engine_.backend, limit);
+  Result<std::shared_ptr<kvcache::Arena>> other = engine_.open_arena(limit);
   if (other.ok()) {
     SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> opened,
                        kvcache::Cache::open(*other, shape, recipe_));

@@ -12,6 +12,18 @@
 #include "runtime/session/turn.h"
 
 namespace satchel::runtime {
+namespace {
+
+// What would fit is reckoned as if all of it lay in memory.
+Result<void> refuse_far(const EngineState& engine) {
+  if (!engine.open_far) return {};
+  return Error{
+      ErrorKind::unsupported, "FAR_MEMORY",
+      "A chat whose memory is on disk keeps its limit and its recipe. Nothing was changed. "
+      "Close it, and open it again with another limit or recipe."};
+}
+
+}  // namespace
 
 Session::State::State(EngineState& engine_in, const SessionOptions& options_in,
                       std::unique_ptr<kvcache::Cache> cache_in)
@@ -176,16 +188,19 @@ bool Session::has_idle_work() const {
 
 Result<MemoryChange> Session::preview_memory(const MemoryRequest& request, std::stop_token stop) {
   SATCHEL_TRY(state_->prefill.need_cache());
+  SATCHEL_TRY(refuse_far(state_->engine));
   MemoryChangePlanner planner(state_->parts);
   SATCHEL_TRY(state_->past.rest_under(planner.own_bytes_under(planner.limit_of(request))));
   return planner.preview(request, std::move(stop));
 }
 Result<MemoryChange> Session::change_memory(const MemoryRequest& request, std::stop_token stop,
                                             const ProgressFn& progress) {
+  SATCHEL_TRY(refuse_far(state_->engine));
   return MemoryChanger(state_->parts, state_->prefill).change(request, std::move(stop), progress);
 }
 Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                        const ProgressFn& progress) {
+  SATCHEL_TRY(refuse_far(state_->engine));
   SATCHEL_TRY_ASSIGN(
       ReadReport report,
       MemoryChanger(state_->parts, state_->prefill).set_recipe(recipe, std::move(stop), progress));
@@ -223,6 +238,10 @@ std::size_t Session::n_context_left() const {
 }
 kvcache::CacheStats Session::stats() const {
   return state_->cache.stats();
+}
+Result<std::vector<kvcache::HeldToken>> Session::held() {
+  if (state_->cache.is_lost()) return std::vector<kvcache::HeldToken>{};
+  return state_->cache->inspector().held();
 }
 const Fidelity& Session::fidelity() const {
   return state_->meter.fidelity();

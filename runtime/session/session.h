@@ -44,7 +44,7 @@
 #include "runtime/fidelity/ledger.h"
 #include "runtime/fidelity/recall_probe.h"
 #include "runtime/progress.h"
-#include "runtime/sampler/lookup_drafts.h"
+#include "runtime/sampler/draft_pace.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
 #include "runtime/session/message_tree.h"
@@ -366,6 +366,8 @@ class Session {
   std::size_t n_context() const;              // the model's
   std::size_t n_context_left() const;         // tokens that still go in
   kvcache::CacheStats stats() const;
+  // How each of tokens() that the cache has seen is held.
+  Result<std::vector<kvcache::HeldToken>> held();
   // What was measured last and every step that made the chat smaller, oldest first; kept in the
   // journal by save(), so that a resumed chat has them too.
   const Fidelity& fidelity() const;

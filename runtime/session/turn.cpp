@@ -30,6 +30,8 @@ Turn::Turn(const ChatParts& parts, ChatPrefill& prefill, const TurnRequest& requ
       prefill_(prefill),
       request_(request),
       sampler_(request.sampling),
+      drafts_({.lookup = request.sampling.drafts, .self_pages = request.sampling.self_draft_pages},
+              parts.clock),
       reader_(parts.transcript.answer_reader()) {}
 
 void Turn::begin() {
@@ -136,22 +138,24 @@ Result<std::optional<TokenId>> Turn::draw() {
 }
 
 std::size_t Turn::draft_room() {
-  if (!request_.sampling.drafts || !model().backend().steps_are_exact()) return 0;
+  if (!model().backend().steps_are_exact()) return 0;
   if (model().needed_bytes() > 0) return 0;
   constexpr std::size_t kLeft = kTailTokensMax + 1;  // of the context, behind them
   const std::size_t n_left = prefill_.past().n_left();
-  return std::min({LookupDrafts::kMost, cache().step_room() - 1, n_left - std::min(n_left, kLeft)});
+  return std::min({DraftPace::kMost, cache().step_room() - 1, n_left - std::min(n_left, kLeft)});
 }
 
 Result<void> Turn::decode(TokenId token, bool calls_back) {
-  const std::span<const TokenId> drafts =
-      drafts_.after(parts_.transcript.tokens(), calls_back ? draft_room() : 0);
-  step_ids_.assign(1, token);
-  step_ids_.insert(step_ids_.end(), drafts.begin(), drafts.end());
-  if (!drafts.empty()) return decode_drafted(step_ids_);
+  const std::span<const TokenId> ids = drafts_.next({.model = model(),
+                                                     .cache = cache(),
+                                                     .sampler = sampler_,
+                                                     .text = parts_.transcript.tokens(),
+                                                     .logits = logits(),
+                                                     .n_most = calls_back ? draft_room() : 0});
+  if (ids.size() > 1) return decode_drafted(ids);
   const double began_ms = parts_.clock.steady_ms();
   SATCHEL_TRY(decode_one(token));
-  drafts_.took(parts_.clock.steady_ms() - began_ms, {});
+  drafts_.took(parts_.clock.steady_ms() - began_ms, 0);
   return {};
 }
 
@@ -168,7 +172,7 @@ Result<void> Turn::decode_drafted(std::span<const TokenId> ids) {
     if (drawn_ahead_ != ids[n_kept]) break;
     drawn_ahead_.reset();
   }
-  drafts_.took(ms, {.n_drafted = ids.size() - 1, .n_accepted = n_kept - 1});
+  drafts_.took(ms, n_kept - 1);
   return step->end(n_kept);
 }
 

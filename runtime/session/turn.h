@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "runtime/grammar/token_constraint.h"
-#include "runtime/sampler/lookup_drafts.h"
 #include "runtime/sampler/repetition_detector.h"
 #include "runtime/sampler/sampler.h"
+#include "runtime/session/answer_drafts.h"
 #include "runtime/session/chat_prefill.h"
 #include "runtime/tokenizer/answer_reader.h"
 
@@ -29,7 +29,7 @@ class Turn {
   void begin();
   // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
   std::optional<TokenId> choose();
-  // For this chat alone, with tokens that may follow it (LookupDrafts): choose() gives those that
+  // For this chat alone, with tokens that may follow it (AnswerDrafts): choose() gives those that
   // did without another step. If memory is full, compresses what is pending and tries again.
   //   calls_back  whether this is the thread of the call, on which what is said is shown: only
   //               there are drafts tried
@@ -77,8 +77,7 @@ class Turn {
   std::unique_ptr<TokenConstraint> constraint_;  // nullptr: the answer may be any text
   std::function<void()> ask_;
   RepetitionDetector repetition_detector_;
-  LookupDrafts drafts_;
-  std::vector<TokenId> step_ids_;       // a token and its drafts
+  AnswerDrafts drafts_;
   std::optional<TokenId> drawn_ahead_;  // in place of a draft: what choose() gives next
   AnswerReader reader_;
   GenerateReport report_;

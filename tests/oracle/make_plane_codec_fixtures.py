@@ -233,6 +233,14 @@ def a2ats_k(x, bits, width):
     return [packed(codes, (ROOM, stretches), bits), book], back
 
 
+def cskv_k(x, rank, bits):
+    mean = x[:, rank:].astype(np.float64).mean(0).astype(F32).astype(F16)
+    codes, scale, zero = quantise(x[:, :rank].T, bits)  # 20 tokens are less than a group of 32
+    back = np.broadcast_to(mean.astype(F32), (COUNT, len(mean)))
+    return ([packed(codes.T, (ROOM, rank), bits), scale, zero, mean],
+            np.hstack([decoded(codes, scale, zero).T, back]))
+
+
 def main() -> None:
     folder = pathlib.Path(__file__).resolve().parent.parent / "golden" / "codec"
     rng = np.random.default_rng(20261122)
@@ -250,7 +258,7 @@ def main() -> None:
             ("think", 0, 48, lambda x: think_k(x, 4, 24)), ("oscar", 1, 64, lambda x: oscar_v(x, 0.92)),
             ("qhitter", 0, 48, qhitter_k), ("mikv", 0, 64, lambda x: mikv_k(x, 3, 32)),
             ("kvquant", 0, 48, lambda x: kvquant_k(x, 3, 0.01)), ("shadowkv", 0, 64, lambda x: shadowkv_k(x, 10)),
-            ("a2ats", 0, 48, lambda x: a2ats_k(x, 4, 4))]:
+            ("a2ats", 0, 48, lambda x: a2ats_k(x, 4, 4)), ("cskv", 0, 64, lambda x: cskv_k(x, 16, 4))]:
         x = values(dim)
         planes, back = make(x)
         path = folder / f"planes_{name}.bin"

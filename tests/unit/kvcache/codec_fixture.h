@@ -29,6 +29,9 @@ inline kernels::PageLayout layout_of(const Codec& codec, std::size_t head_dim,
     k.transform = kernels::Transform::hadamard;
     k.quad_bits.fill(static_cast<std::uint8_t>(k.bits));
   }
+  // Loops that no model without key bases can use: on keys as they are.
+  if (k.form == kernels::OperandShape::Form::coded && k.bits == 0)
+    k.transform = kernels::Transform::none;
   const auto layout = kernels::page_layout({.head_dim = head_dim,
                                             .capacity = room,
                                             .k = k,

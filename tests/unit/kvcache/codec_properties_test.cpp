@@ -70,6 +70,10 @@ std::vector<Point> more_points() {
         0.0085),
       p("shadowkv", "", 5, 16, 0.57, 0),
       p("shadowkv", "\"rank\": 1", 32, 16, 1e-6, 0),
+      // 26 of 128 coordinates, 102 means.
+      p("cskv", "", (16 * 26 + 102 / 8.0) / 128, (16 * 26 + 102 / 8.0) / 128, 0.8, 0.8),
+      p("cskv", "\"rank\": 1, \"bits\": 4", 5, 4 + kQuarter, 0.007, 0.0106),
+      p("cskv", "\"rank\": 1", 16, 16, 1e-6, 1e-6),
       p("a2ats", "\"weighted\": false", 3, 16, 0.27, 0),
       p("a2ats", "\"weighted\": false, \"bits\": 6, \"width\": 8", 8.75, 16, 0.17, 0),
   };

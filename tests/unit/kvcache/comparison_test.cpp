@@ -55,13 +55,22 @@ TEST(RegisteredStages, may_come_behind_the_first_recipe_and_leave_what_was_liste
   EXPECT_TRUE(std::ranges::equal(listed, before));
 }
 
+// A page selector may have the name of its paper's codec; none of them is a comparison stage.
+std::string without_reader(std::string_view recipe) {
+  std::string json(Recipe::builtin(recipe).value().json());
+  const std::size_t reader = json.find("\"reader\":{");
+  if (reader != std::string::npos) json.erase(reader, json.find('}', reader) - reader);
+  return json;
+}
+
 TEST(ComparisonStages, are_found_by_their_names_and_used_by_no_recipe_of_ours) {
-  EXPECT_EQ(comparison_stage_names().size(), 14u);
+  EXPECT_EQ(comparison_stage_names().size(), 15u);
   for (const StageName& each : comparison_stage_names()) {
     EXPECT_NE(find_stage(each.kind, each.name), nullptr) << each.name;
+    EXPECT_NE(each.kind, StageKind::reader) << each.name;
     const std::string use = "\"use\":\"" + std::string(each.name) + "\"";
     for (const BuiltinRecipe& recipe : builtin_recipes())
-      EXPECT_EQ(Recipe::builtin(recipe.name).value().json().find(use), std::string::npos)
+      EXPECT_EQ(without_reader(recipe.name).find(use), std::string::npos)
           << recipe.name << " uses " << each.name << ", which embedders do not link";
   }
 }

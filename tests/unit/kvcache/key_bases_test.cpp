@@ -227,6 +227,54 @@ TEST(KeyBases, of_random_bytes_are_refused_or_whole) {
   EXPECT_GT(n_whole, 100u) << "some changes leave a file whole";
 }
 
+// A rotation of neighbouring channels, by so much.
+std::vector<float> rotation(std::size_t d, double angle) {
+  std::vector<float> out(d * d);
+  for (std::size_t i = 0; i < d; i += 2) {
+    out[i * d + i] = out[(i + 1) * d + i + 1] = static_cast<float>(std::cos(angle));
+    out[i * d + i + 1] = static_cast<float>(std::sin(angle));
+    out[(i + 1) * d + i] = static_cast<float>(-std::sin(angle));
+  }
+  return out;
+}
+KeyBases with_values(double angle) {
+  KeyBases bases = of_lanes({16, 4});
+  bases.values = {rotation(16, angle), rotation(4, angle)};
+  return KeyBases::make(std::move(bases)).value();
+}
+
+TEST(KeyBases, with_values_are_the_same_after_a_file_and_have_the_id_of_those_without) {
+  const KeyBases before = with_values(0.5);
+  const std::string file = before.bytes();
+  EXPECT_EQ(file[8], '\4');
+  EXPECT_EQ(file.size(), made({16, 4}).bytes().size() + 2 * (16 * 16 + 4 * 4));
+  const Result<KeyBases> after = KeyBases::parse(file, "t.bases");
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  EXPECT_EQ(after->values, before.values);
+  EXPECT_EQ(after->values_id, before.values_id);
+  EXPECT_EQ(after->bytes(), file);
+  EXPECT_EQ(before.id, made({16, 4}).id) << "saved keys stay valid";
+  EXPECT_EQ(made({16, 4}).values_id, 0u);
+  EXPECT_EQ(made({16, 4}).bytes()[8], '\3') << "earlier programs read it";
+  EXPECT_NE(before.values_id, 0u);
+  EXPECT_NE(with_values(0.6).values_id, before.values_id);
+}
+
+TEST(KeyBases, whose_values_are_no_rotation_are_refused) {
+  KeyBases bases = of_lanes({16, 4});
+  bases.values = {rotation(16, 1), std::vector<float>(16, 0.5f)};
+  const Result<KeyBases> wrong = KeyBases::make(bases);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.error().message, HasSubstr("values' matrix computed for lane 1 is not"));
+  const KeyBases good = with_values(0.5);
+  const std::size_t values = first_lane_at(good) + 4 + 2 * 16 * 16;
+  std::string file = good.bytes();
+  file[values + 1] = '\x7c';  // infinity
+  file[values] = '\0';
+  EXPECT_THAT(refused(sealed(file)).message, HasSubstr("values' matrix of lane 0 is not"));
+  for (std::size_t n = 24; n < file.size(); n += 7) refused(sealed(good.bytes().substr(0, n)));
+}
+
 TEST(KeyBases, of_another_model_open_no_cache) {
   const std::shared_ptr<kernels::Backend> backend = kernels::open_backend("reference", {}).value();
   CacheShape shape;

@@ -117,7 +117,8 @@ class PlainStep {
 };
 
 TEST(Memory, decode_steps_allocate_nothing) {
-  for (const char* recipe : {"full", "minikv", "kvzip", "h2o", "tova", "quest"}) {
+  for (const char* recipe : {"full", "minikv", "kvzip", "h2o", "tova", "quest", "shadowkv",
+                             "retroinfer", "a2ats", "tidal", "double-sparsity"}) {
     CacheDriver driver({.recipe = recipe, .backend = "cpu"});
     driver.check_attention = false;
     ASSERT_TRUE(driver.read(700).ok());

@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"think", R"({ "bits": 4, "prune": 0.5 })"}, Known{"oscar", "{}"},
                     Known{"qhitter", "{}"}, Known{"mikv", R"({ "bits": 3, "group": 32 })"},
                     Known{"kvquant", R"({ "bits": 3 })"}, Known{"shadowkv", "{}"},
-                    Known{"a2ats", "{}"}),
+                    Known{"a2ats", "{}"}, Known{"cskv", R"({ "rank": 0.25, "bits": 4 })"}),
     [](const auto& row) { return row.param.codec; });
 
 }  // namespace

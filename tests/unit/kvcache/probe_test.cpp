@@ -96,6 +96,18 @@ std::size_t read_what_fits(CacheDriver& driver, std::size_t n_tokens) {
   return n_spans;
 }
 
+// The driver holds each page's range against what is shown of it.
+TEST(SecondPass, of_a_page_that_is_partly_in_its_piece_it_sees_no_more_than_that) {
+  CacheDriver driver({.recipe = "kvzip", .n_layers = 2});
+  ASSERT_TRUE(driver.read(40, {.kind = SegmentKind::pinned}).ok());
+  ASSERT_TRUE(driver.read(500).ok());
+  ASSERT_TRUE(driver.read(150, {.kind = SegmentKind::message}).ok());
+  ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
+  const auto job = driver.cache().next_probe(250);
+  ASSERT_TRUE(job.has_value());
+  EXPECT_TRUE(driver.probe(*job).ok());
+}
+
 TEST(SecondPass, what_was_read_under_any_limit_can_be_packed) {
   std::size_t n_cut = 0;
   for (std::size_t limit = 660'000; limit < 1'100'000; limit += 29'000) {

@@ -13,6 +13,7 @@
 #include "kernels/base/rng.h"
 #include "kvcache/stages/apportion.h"
 #include "kvcache/stages/share.h"
+#include "unit/kvcache/noted_pages.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -308,67 +309,81 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
 INSTANTIATE_TEST_SUITE_P(Registry, EveryMerger, testing::ValuesIn(stages_of(StageKind::merger)),
                          by_name);
 
-// Pages of random keys with their notes.
-struct PagesFixture {
+class EveryReader : public testing::TestWithParam<const StageEntry*> {
+ protected:
   static constexpr std::size_t kDim = 32;
-  std::vector<std::vector<float>> keys;
-  std::vector<std::vector<std::byte>> note_bytes;
-  std::vector<std::span<const std::byte>> notes;
-  std::vector<kernels::PageView> pages;
-  std::vector<float> q, work;
+  const std::unique_ptr<Reader> reader_ = make<Reader>(*GetParam());
+  Rng rng_{11};
 
-  PagesFixture(const Reader& reader, const std::vector<std::size_t>& sizes) {
-    Rng rng(11);
-    const auto next = [&] { return static_cast<float>(rng.next() % 2001) / 1000 - 1; };
-    for (const std::size_t n : sizes) {
-      std::vector<float>& k = keys.emplace_back(n * kDim);
-      for (float& x : k) x = next();
-      auto& note = note_bytes.emplace_back(reader.note_bytes(kDim));
-      reader.note(k, kDim, note);
-      pages.push_back(
-          {.n_tokens = static_cast<std::uint32_t>(n), .live = kernels::LiveMask::first(n)});
-    }
-    for (const auto& note : note_bytes) notes.emplace_back(note);
-    for (std::size_t i = 0; i < 3 * kDim; ++i) q.push_back(next());
-    work.resize(2 * pages.size());
+  std::vector<float> numbers(std::size_t n) {
+    std::vector<float> out(n);
+    for (float& x : out) x = static_cast<float>(rng_.next() % 2001) / 1000 - 1;
+    return out;
   }
-  std::vector<std::size_t> choose(const Reader& reader, std::size_t layer) {
-    std::vector<std::size_t> chosen;
-    chosen.reserve(pages.size());
-    reader.choose({.layer = layer,
-                   .scale = 0.2f,
-                   .q = q,
-                   .head_dim = kDim,
-                   .notes = notes,
-                   .pages = pages,
-                   .work = work},
-                  chosen);
-    return chosen;
+  // Twenty pages of 1 to 128 random keys.
+  NotedPages some_pages() {
+    std::vector<std::vector<float>> keys;
+    for (std::size_t i = 0; i < 20; ++i)
+      keys.push_back(numbers((i % 3 == 0 ? 128 : i == 1 ? 1 : 17 + i) * kDim));
+    return NotedPages(*reader_, keys, kDim);
   }
-};
-
-class EveryReader : public testing::TestWithParam<const StageEntry*> {};
-TEST_P(EveryReader, chooses_rising_indices_of_pages_that_hold_something_the_same_each_time) {
-  const auto reader = make<Reader>(*GetParam());
-  if (reader->reads_all()) {
-    EXPECT_EQ(reader->note_bytes(64), 0u);
-    return;
-  }
-  std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < 20; ++i) sizes.push_back(i % 3 == 0 ? 128 : 17 + i);
-  PagesFixture fixture(*reader, sizes);
-  fixture.pages[7].live = {};
-  for (const std::size_t layer : {0u, 9u}) {
-    const auto chosen = fixture.choose(*reader, layer);
+  static void expect_rising(const std::vector<std::size_t>& chosen, std::size_t n_pages) {
     EXPECT_FALSE(chosen.empty());
     EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
     EXPECT_EQ(std::set(chosen.begin(), chosen.end()).size(), chosen.size());
-    EXPECT_LT(chosen.back(), sizes.size());
-    EXPECT_EQ(std::count(chosen.begin(), chosen.end(), 7u), 0);
-    EXPECT_EQ(fixture.choose(*reader, layer), chosen);
+    EXPECT_LT(chosen.back(), n_pages);
   }
-  PagesFixture none(*reader, {});
-  EXPECT_TRUE(none.choose(*reader, 9).empty());
+};
+
+TEST_P(EveryReader, chooses_rising_indices_of_pages_that_hold_something_the_same_each_time) {
+  if (reader_->reads_all()) {
+    EXPECT_EQ(reader_->note_bytes(64), 0u);
+    return;
+  }
+  NotedPages noted = some_pages();
+  noted.pages[7].live = {};
+  const std::vector<float> q = numbers(3 * kDim);
+  for (const std::size_t layer : {0u, 9u}) {
+    const auto chosen = noted.choose(*reader_, q, layer, 0.2f);
+    expect_rising(chosen, noted.pages.size());
+    EXPECT_EQ(std::count(chosen.begin(), chosen.end(), 7u), 0);
+    for (const std::size_t page : chosen) {
+      EXPECT_GT(noted.read[page].count(), 0u) << page;
+      for (std::size_t t = 0; t < kernels::kPageTokens; ++t)
+        EXPECT_LE(noted.read[page].has(t), noted.pages[page].live.has(t)) << page << ", " << t;
+    }
+    EXPECT_EQ(noted.choose(*reader_, q, layer, 0.2f), chosen);
+  }
+  EXPECT_TRUE(NotedPages(*reader_, {}, kDim).choose(*reader_, q, 9).empty());
+}
+
+// Notes come from disk, too.
+TEST_P(EveryReader, is_safe_for_any_bytes_in_notes) {
+  if (reader_->reads_all()) return;
+  NotedPages noted = some_pages();
+  const std::vector<float> q = numbers(3 * kDim);
+  for (int round = 0; round < 50; ++round) {
+    for (std::vector<std::byte>& note : noted.notes)
+      for (std::byte& x : note)
+        x = round == 0 ? std::byte{0xff} : static_cast<std::byte>(rng_.next());
+    expect_rising(noted.choose(*reader_, q, 9, 0.2f), noted.pages.size());
+  }
+}
+
+// But for those that read what another layer's choice has left, whose keys they do not weigh.
+TEST_P(EveryReader, reads_pages_that_were_moved) {
+  if (reader_->reads_all() || reader_->n_carried() > 0) return;
+  NotedPages noted = some_pages();
+  const std::vector<float> q = numbers(3 * kDim);
+  std::size_t n_read = 0;
+  for (const std::size_t page : noted.choose(*reader_, q, 9)) n_read += noted.read[page].count();
+  ASSERT_LT(n_read, noted.positions.size());
+  for (std::size_t page = 0; page < noted.pages.size(); ++page) {
+    NotedPages moved = noted;
+    moved.pages[page].shift = -3;
+    EXPECT_THAT(moved.choose(*reader_, q, 9), testing::Contains(page));
+    EXPECT_EQ(moved.read[page], moved.pages[page].live) << "all of it";
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Registry, EveryReader, testing::ValuesIn(stages_of(StageKind::reader)),
                          by_name);

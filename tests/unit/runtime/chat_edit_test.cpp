@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "runtime/chat/chat_service.h"
 #include "runtime/limits/presets.h"
@@ -103,6 +106,36 @@ TEST_F(ChatEditTest, cut_to_a_question_it_is_answered_anew_without_reading_what_
   EXPECT_THAT(again.text, HasSubstr("parrot"));
   EXPECT_EQ(again.read.n_tokens, 0u);
   EXPECT_EQ(service->truncate(chat, {999}).error().code, "MESSAGE_NOT_FOUND");
+}
+
+// Long enough that a step of the branches reads shared pages once for all of them.
+TEST_F(ChatEditTest, branches_of_a_long_text_answer_together_as_each_does_alone) {
+  std::string text = kNotes;
+  for (int i = 0; i < 120; ++i) text += " The bell hangs in room " + std::to_string(i) + ".";
+  const std::vector<std::string> questions = {kPet, kOther, "What hangs in room 7?"};
+  for (const std::string_view recipe : {"full", "balanced"}) {
+    const auto service = open_service(false);
+    const ChatHandle chat =
+        value_of(service->begin({.memory = {value_of(resolve_recipe(recipe)), 64'000'000}}));
+    value_of(service->send(chat, text, greedy()));
+    std::vector<std::string> alone, together(questions.size());
+    std::vector<ChatHandle> branches;
+    for (const std::string& question : questions) {
+      const GenerateReport answer =
+          value_of(service->send(value_of(service->branch(chat)), question, greedy()));
+      EXPECT_LT(answer.read.n_tokens, 40u) << "the text is held already";
+      alone.push_back(answer.text);
+      branches.push_back(value_of(service->branch(chat)));
+    }
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < questions.size(); ++i)
+        threads.emplace_back([&, i] {
+          together[i] = value_of(service->send(branches[i], questions[i], greedy())).text;
+        });
+    }
+    EXPECT_EQ(together, alone) << recipe;
+  }
 }
 
 class ChatBranchTest : public ChatEditTest, public testing::WithParamInterface<bool> {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "runtime/sampler/lookup_drafts.h"
 #include "support/usable_recipes.h"
 #include "unit/runtime/session_fixture.h"
 
@@ -58,6 +59,10 @@ class Drafts : public ChatTest, public testing::WithParamInterface<std::string> 
     sampling.drafts = false;
     return sampling;
   }
+  static Sampling by_the_model(Sampling sampling) {
+    sampling.self_draft_pages = 1;
+    return without(sampling);
+  }
 };
 
 TEST_P(Drafts, change_no_token) {
@@ -66,6 +71,7 @@ TEST_P(Drafts, change_no_token) {
   for (const Sampling& sampling : {greedy, drawn}) {
     const Talk with = talk(GetParam(), sampling), plain = talk(GetParam(), without(sampling));
     EXPECT_EQ(with.ids, plain.ids);
+    EXPECT_EQ(talk(GetParam(), by_the_model(sampling)).ids, plain.ids);
     EXPECT_GT(with.n_tokens, 20u);
     EXPECT_EQ(plain.drafts.n_drafted, 0u);
   }
@@ -86,6 +92,11 @@ TEST_F(SomeDrafts, are_accepted_where_an_answer_quotes) {
   // In the session, how many are tried follows the measured time of a step.
   EXPECT_GT(with.drafts.n_accepted, 0u);
   EXPECT_GE(with.drafts.n_drafted, with.drafts.n_accepted);
+}
+
+TEST_F(SomeDrafts, come_from_the_model_itself_where_it_is_asked_to) {
+  const Talk with = talk("balanced", by_the_model(Sampling::plain_greedy(40)));
+  EXPECT_GT(with.drafts.n_accepted, 0u);
 }
 
 TEST_F(SomeDrafts, end_where_the_listener_has_heard_enough) {
