@@ -69,6 +69,9 @@ void add_chat(CLI::App& app, const Choose& choose) {
   add_thin_after(*command, options->thin_after_days);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
+  command->add_flag("--on-disk", options->common.on_disk,
+                    "Keep on disk, exactly, what --budget has no room for, instead of compressing "
+                    "it: the same answers, more slowly; recipes full and quest, on the CPU");
   add_sampling_options(*command, options->common);
   CLI::Option* const grammar =
       command

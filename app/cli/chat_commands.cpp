@@ -200,6 +200,8 @@ void ChatLoop::show_memory() {
       (goes_on ? "the chat goes on beyond the model's context of " +
                      with_thousands(session.n_context()) + "."
                : with_thousands(session.n_context_left()) + " more fit into the model's context."));
+  if (stats.far_bytes > 0) console_.reply(describe_far(stats));
+  if (session.n_placed() > 0) console_.reply(describe_placed(session.n_placed(), stats.n_tokens));
   const std::int64_t now_ms = SystemClock().wall_ms();
   console_.reply(app::describe(session.fidelity(), session.ledger(), now_ms));
   console_.reply(app::describe(session.recall(), now_ms));

@@ -47,6 +47,12 @@ Error saved_model_missing(const runtime::Chat& chat) {
               "another model: --model FILE."};
 }
 
+Error far_not_encrypted() {
+  return {ErrorKind::unsupported, "FAR_ENCRYPTED",
+          "Chats of this store are encrypted, but what --on-disk writes would not be. Leave "
+          "--on-disk out."};
+}
+
 }  // namespace
 
 bool Conversation::is_kept() const {
@@ -80,6 +86,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   std::optional<runtime::Chat> saved;
   if (request.keep) {
     SATCHEL_TRY_ASSIGN(storage::StoreOptions store, chosen_store(options));
+    if (options.on_disk && !store.key.empty()) return far_not_encrypted();
     store.quota_bytes = request.cache_quota;
     store.thin_after_days = request.thin_after_days;
     SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open(std::move(store)));

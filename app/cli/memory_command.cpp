@@ -75,6 +75,12 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
   return std::optional(command);
 }
 
+std::string describe_far(const kvcache::CacheStats& stats) {
+  if (stats.far_bytes == 0) return "";
+  return format_bytes(stats.far_bytes) + " of keys and values are on disk, exactly as they were; " +
+         format_bytes(stats.copy_bytes) + " of these are in memory as well for now.";
+}
+
 std::string describe_limit(const kvcache::CacheStats& stats) {
   const std::string at_rest =
       stats.n_resting == 0 ? ""
@@ -83,6 +89,7 @@ std::string describe_limit(const kvcache::CacheStats& stats) {
                                  " of what the chat keeps is on disk until a question needs it. ";
   return "The memory limit is " + format_bytes(stats.arena_bytes) + "; " +
          format_bytes(stats.arena_used_bytes) + " is in use. " + at_rest +
+         (stats.far_bytes == 0 ? "" : describe_far(stats) + " ") +
          "\"/limit 40MB\" shows what another limit would do, \"/limit 40MB now\" "
          "applies it.";
 }

@@ -26,6 +26,8 @@ Result<void> obey(const MemoryCommand& command, Conversation& conversation, Cons
 
 // "The memory limit is 60.0 MB; 41.2 MB is in use. …", and how to change it.
 std::string describe_limit(const kvcache::CacheStats& stats);
+// Of --on-disk; empty: nothing is there.
+std::string describe_far(const kvcache::CacheStats& stats);
 // "The preset is compact, recipe \"satchel\". …"
 std::string describe_preset(const kvcache::Recipe& recipe, std::string_view architecture);
 // What a higher limit would allow but does not restore by itself; may be empty.

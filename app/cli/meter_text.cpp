@@ -90,6 +90,13 @@ Json to_json(std::span<const LedgerEntry> ledger) {
   return rows;
 }
 
+std::string describe_placed(std::size_t n_placed, std::size_t n_tokens) {
+  return "Moved, not read: " + with_thousands(n_placed) + " of " + with_thousands(n_tokens) +
+         " tokens stand as they were read behind other text. They do not reflect what stands "
+         "before "
+         "them now (/exact reads them again).";
+}
+
 std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
   if (fidelity.n_tokens == 0) return "Fidelity: not measured yet.";
   return "Fidelity: same next token " + format_percent(fidelity.agreement) + " of the time, KL " +

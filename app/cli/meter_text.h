@@ -23,6 +23,8 @@ std::string describe(const runtime::Fidelity& fidelity,
                      std::span<const runtime::LedgerEntry> ledger, std::int64_t now_ms);
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms);
 std::string describe(std::span<const runtime::LedgerEntry> ledger);
+// Of what was moved instead of read.
+std::string describe_placed(std::size_t n_placed, std::size_t n_tokens);
 // A line for each step, under a line of headings.
 std::string table_of(std::span<const runtime::LedgerEntry> ledger);
 

@@ -149,6 +149,13 @@ void add_sampling_options(CLI::App& command, Options& options) {
       "!--no-drafts", sampling.drafts,
       "Generate token by token, without drafts from the text before; the answer is the "
       "same");
+  command
+      .add_option(
+          "--self-drafts", sampling.self_draft_pages,
+          "Where the text before gives no drafts, let the model draft from so many pages of "
+          "each lane of its cache; the answer is the same. Pays only behind long texts")
+      ->type_name("PAGES")
+      ->check(CLI::Range(1, 10'000));
 }
 
 void add_output_file(CLI::App& command, std::string& file, const std::string& about) {

@@ -16,6 +16,7 @@ struct Options {
   std::string recipe;    // --recipe
   double keep = 0;       // --keep; 0: as the recipe says
   std::string budget;    // --budget
+  bool on_disk = false;  // --on-disk
   std::string store;     // --store
   std::string key_file;  // --key-file
   std::string backend = "auto";

@@ -59,7 +59,13 @@ Result<PublishedSystem> system_of(const Json& row) {
                          .recipes = texts_of(row, "recipes"),
                          .files = texts_of(row, "files"),
                          .what = text_of(row, "what"),
-                         .why = text_of(row, "why")};
+                         .why = text_of(row, "why"),
+                         .measured = text_of(row, "measured"),
+                         .measured_in = text_of(row, "measured_in"),
+                         .measured_by = text_of(row, "measured_by"),
+                         .published = text_of(row, "published"),
+                         .compared = text_of(row, "compared"),
+                         .tests = texts_of(row, "tests")};
   const std::optional<SystemStatus> status = status_of(text_of(row, "status"));
   if (system.name.empty() || !status)
     return no_list("\"" + system.name +
@@ -71,6 +77,10 @@ Result<PublishedSystem> system_of(const Json& row) {
       system.why.empty() == is_lacking)
     return no_list("\"" + system.name +
                    "\" needs a title, a source, what it is, and a reason where Satchel lacks it.");
+  const bool is_measured = !system.measured.empty();
+  if (is_measured == system.measured_in.empty() || is_measured == system.measured_by.empty())
+    return no_list("\"" + system.name +
+                   "\" needs a document and a command for its figures, and figures for these.");
   return system;
 }
 

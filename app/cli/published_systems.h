@@ -22,6 +22,12 @@ struct PublishedSystem {
   std::vector<std::string> files;  // from the root of the repository
   std::string what;                // Satchel has of it; of one that it lacks: what that does
   std::string why;                 // Satchel lacks it; else ""
+  std::string measured;            // figures of ours; "" where nothing was measured
+  std::string measured_in;         // document that has them: "docs/codecs.md#which-one"
+  std::string measured_by;         // command or test that gives them
+  std::string published;           // the paper's own figures; "" where none are known to us
+  std::string compared;            // whether they measure the same, and where the system pays
+  std::vector<std::string> tests;  // files, from the root of the repository
 };
 
 std::string_view systems_json();  // written by the build

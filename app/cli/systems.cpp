@@ -15,10 +15,20 @@ struct SystemOptions {
 };
 
 Json to_json(const PublishedSystem& system) {
-  return Json{{"name", system.name},       {"title", system.title},
-              {"source", system.source},   {"status", to_text(system.status)},
-              {"recipes", system.recipes}, {"files", system.files},
-              {"what", system.what},       {"why", system.why}};
+  return Json{{"name", system.name},
+              {"title", system.title},
+              {"source", system.source},
+              {"status", to_text(system.status)},
+              {"recipes", system.recipes},
+              {"files", system.files},
+              {"what", system.what},
+              {"why", system.why},
+              {"measured", system.measured.empty() ? Json() : Json(system.measured)},
+              {"measured_in", system.measured_in},
+              {"measured_by", system.measured_by},
+              {"published", system.published},
+              {"compared", system.compared},
+              {"tests", system.tests}};
 }
 
 std::string listed(const std::vector<std::string>& words, const std::string& between) {
@@ -27,16 +37,28 @@ std::string listed(const std::vector<std::string>& words, const std::string& bet
   return out;
 }
 
+std::string paragraph(const std::string& head, const std::string& text) {
+  return text.empty() ? "" : "  " + head + "\n" + wrapped(text, 4);
+}
+
+std::string figures_text(const PublishedSystem& system) {
+  const bool is_measured = !system.measured.empty();
+  std::string text = paragraph("measured here", is_measured ? system.measured : "not measured");
+  if (is_measured)
+    text += "    in " + system.measured_in + "\n" + wrapped("by " + system.measured_by, 4);
+  return text + paragraph("the paper's figure", system.published) +
+         paragraph("how they compare", system.compared);
+}
+
 std::string to_text(const PublishedSystem& system) {
   const std::string column(13, ' ');
   std::string text = system.name + "\n  title\n" + wrapped(system.title, 4) + "  source     " +
                      system.source + "\n  status     " + std::string(to_text(system.status)) + "\n";
   if (!system.recipes.empty()) text += "  recipes    " + listed(system.recipes, ", ") + "\n";
   if (!system.files.empty()) text += "  files      " + listed(system.files, "\n" + column) + "\n";
-  text +=
-      (system.why.empty() ? "  what Satchel has\n" : "  what it does\n") + wrapped(system.what, 4);
-  if (!system.why.empty()) text += "  why Satchel lacks it\n" + wrapped(system.why, 4);
-  return text;
+  if (!system.tests.empty()) text += "  tests      " + listed(system.tests, "\n" + column) + "\n";
+  return text + paragraph(system.why.empty() ? "what Satchel has" : "what it does", system.what) +
+         paragraph("why Satchel lacks it", system.why) + figures_text(system);
 }
 
 // Its recipes, or else its first file.

@@ -4,6 +4,8 @@
 #include "app/store_key.h"
 #include "app/store_options.h"
 #include "runtime/limits/presets.h"
+#include "storage/far/far_file.h"
+#include "storage/folder/folder.h"
 
 namespace satchel::app {
 
@@ -65,6 +67,12 @@ runtime::EngineOptions engine_options(const Options& options, const Paths& paths
   engine.chat_template = options.chat_template;
   engine.backend_folders = paths.backends;
   engine.profiles = paths.profiles;
+  if (options.on_disk)
+    engine.open_far = [folder = paths.cache_dir]() -> Result<std::unique_ptr<kvcache::FarStore>> {
+      SATCHEL_TRY(storage::make_private_folder_of(folder / "any"));
+      SATCHEL_TRY_ASSIGN(auto file, storage::FarFile::open(folder));
+      return std::unique_ptr<kvcache::FarStore>(std::move(file));
+    };
   return engine;
 }
 

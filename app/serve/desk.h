@@ -11,6 +11,8 @@
 //                other. A request whose chat answers another one waits
 //   threads      any. A Turn belongs to the thread that got it
 //   errors       BUSY (too many wait), PARAM, those of ChatService
+//   differs      arXiv:2411.18424 (FastSwitch) interrupts answers for fairness and swaps caches
+//                ahead of need; here a chat makes way only between its answers
 //   files        desk.cpp  the chats · desk_place.cpp  the chat of a request · desk_answer.cpp
 //                memory for it, and its answer
 #pragma once

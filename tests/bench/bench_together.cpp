@@ -1,10 +1,14 @@
 // Several chats that answer at once through the chat service: tokens per second of all together
 // for 1, 2, 4 and 8 of them, each on a thread of its own behind a prompt of its own; rounds in
 // turn. "one by one" has the same answers made after each other in the same round.
-//   bench_together MODEL [RECIPE] [DEPTH] [THREADS]
+//   bench_together MODEL [RECIPE] [DEPTH] [THREADS] [SHARED]
+//   SHARED  of the words of DEPTH, those that all chats have in common: one chat reads them, once,
+//           and the others are branches of it
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,14 +36,34 @@ std::string words(std::size_t chat, std::size_t n) {
   return text + ". Go on.";
 }
 
-Result<ChatHandle> read_chat(ChatService& service, const ChatStart& start, std::size_t chat,
-                             std::size_t depth) {
-  SATCHEL_TRY_ASSIGN(const ChatHandle handle, service.begin(start));
-  const std::string text = words(chat, depth);
+struct Begin {
+  ChatStart start;
+  std::size_t n_words = 0;                // of each chat, for itself
+  std::optional<ChatHandle> shared = {};  // what all of them go on from
+};
+
+Result<void> read(ChatService& service, ChatHandle chat, std::span<const MessageText> messages) {
+  SATCHEL_TRY(service.append(chat, messages));
+  SATCHEL_TRY(service.read(chat));
+  return {};
+}
+
+Result<ChatHandle> read_chat(ChatService& service, const Begin& begin, std::size_t chat) {
+  SATCHEL_TRY_ASSIGN(const ChatHandle handle,
+                     begin.shared ? service.branch(*begin.shared) : service.begin(begin.start));
+  const std::string text = words(chat, begin.n_words);
   const MessageText message{.role = Role::user, .text = text};
-  SATCHEL_TRY(service.append(handle, {&message, 1}));
-  SATCHEL_TRY(service.read(handle));
+  SATCHEL_TRY(read(service, handle, {&message, 1}));
   return handle;
+}
+
+Result<ChatHandle> read_shared(ChatService& service, const ChatStart& start, std::size_t n_words) {
+  SATCHEL_TRY_ASSIGN(const ChatHandle chat, service.begin(start));
+  const std::string text = words(0, n_words);
+  const MessageText both[] = {{.role = Role::user, .text = text},
+                              {.role = Role::assistant, .text = "Yes."}};
+  SATCHEL_TRY(read(service, chat, both));
+  return chat;
 }
 
 Result<Rate> answer(ChatService& service, const std::vector<ChatHandle>& chats, bool at_once) {
@@ -66,11 +90,10 @@ Result<Rate> answer(ChatService& service, const std::vector<ChatHandle>& chats, 
   return rate;
 }
 
-Result<Rate> measure(ChatService& service, const ChatStart& start, std::size_t n_chats,
-                     std::size_t depth, bool at_once) {
+Result<Rate> measure(ChatService& service, const Begin& begin, std::size_t n_chats, bool at_once) {
   std::vector<ChatHandle> chats;
   for (std::size_t i = 0; i < n_chats; ++i) {
-    SATCHEL_TRY_ASSIGN(const ChatHandle chat, read_chat(service, start, i, depth));
+    SATCHEL_TRY_ASSIGN(const ChatHandle chat, read_chat(service, begin, i));
     chats.push_back(chat);
   }
   Result<Rate> rate = answer(service, chats, at_once);
@@ -88,20 +111,27 @@ Result<void> run(int argc, char** argv) {
   const std::string recipe = argc > 2 ? argv[2] : "full";
   const std::size_t depth = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512;
   if (argc > 4) options.n_threads = std::strtoul(argv[4], nullptr, 10);
+  const std::size_t shared = argc > 5 ? std::strtoul(argv[5], nullptr, 10) : 0;
+  if (shared > depth) return Error{ErrorKind::invalid, "BENCH", "SHARED > DEPTH."};
   ChatService service(nullptr, options);
   SATCHEL_TRY_ASSIGN(const ModelFacts facts, service.open_model(argv[1]));
   SATCHEL_TRY_ASSIGN(kvcache::Recipe resolved, resolve_recipe(recipe));
   // A word may be two tokens.
+  const std::size_t n_most = std::min(2 * depth + 2 * kTokens, facts.n_context);
   SATCHEL_TRY_ASSIGN(const Estimate most,
-                     service.engine()->estimate(resolved, {.n_tokens = 2 * depth + 2 * kTokens}));
-  const ChatStart start{.memory = {std::move(resolved), kCounts[3] * most.arena_bytes}};
-  std::printf("%s on %s, %s, prompts of %zu words\n", facts.title.c_str(),
-              service.engine()->device().c_str(), recipe.c_str(), depth);
+                     service.engine()->estimate(resolved, {.n_tokens = n_most}));
+  Begin begin{.start = {.memory = {std::move(resolved), kCounts[3] * most.arena_bytes}},
+              .n_words = depth - shared};
+  if (shared > 0) {
+    SATCHEL_TRY_ASSIGN(begin.shared, read_shared(service, begin.start, shared));
+  }
+  std::printf("%s on %s, %s, prompts of %zu words, %zu of them shared\n", facts.title.c_str(),
+              service.engine()->device().c_str(), recipe.c_str(), depth, shared);
   std::vector<std::vector<double>> at_once(std::size(kCounts)), ratio(std::size(kCounts));
   for (std::size_t round = 0; round < kRounds; ++round)
     for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-      SATCHEL_TRY_ASSIGN(const Rate one, measure(service, start, kCounts[i], depth, false));
-      SATCHEL_TRY_ASSIGN(const Rate all, measure(service, start, kCounts[i], depth, true));
+      SATCHEL_TRY_ASSIGN(const Rate one, measure(service, begin, kCounts[i], false));
+      SATCHEL_TRY_ASSIGN(const Rate all, measure(service, begin, kCounts[i], true));
       at_once[i].push_back(all.per_s());
       ratio[i].push_back(all.per_s() / one.per_s());
     }

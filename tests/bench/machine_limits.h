@@ -1,18 +1,16 @@
-// What this machine can do at best, measured now: the denominators of every benchmark.
+// On which machine, and on what of it, a benchmark program runs.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "app/eval/measure/machine_limits.h"
+
 namespace satchel::bench {
 
-struct MachineLimits {
-  double read_bytes_per_s = 0;  // all threads sum their share of 64 MiB, cold
-  double fma_flops_per_s = 0;   // all threads run independent fp32 multiply-adds in registers
-};
-
-MachineLimits measure_machine(std::size_t n_threads, bool avx512);
+using eval::MachineLimits;
+using eval::measure_machine;
 // What a benchmark of kernels runs with: the CPU level of argv[1], or the highest of this machine;
 // the threads of argv[2], or one. Nothing where no level runs here.
 struct ChosenCpu {

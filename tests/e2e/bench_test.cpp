@@ -66,6 +66,40 @@ TEST(Bench, of_resuming_measures_the_saved_chat_and_nothing_else) {
   EXPECT_LT(rows[0]["bytes_on_disk"], rows[1]["bytes_on_disk"]) << "balanced, then full";
 }
 
+// What is measured and what the limits allow are made of the same parts.
+TEST(Bench, of_serving_holds_four_metrics_together) {
+  const Folder home;
+  const Finished done =
+      run(home, {"bench", "serving", "--recipes", "full,balanced", "--depth", "600", "--decode",
+                 "4", "--budget", "40MB", "--backend", "cpu", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const json rows = done.json()["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  const auto number = [](const json& of, const char* name) { return of[name].get<double>(); };
+  for (const json& row : rows) {
+    const json &chats = row["concurrency"], &decode = row["decode"], &machine = row["machine"];
+    EXPECT_EQ(row["depth"], 600);
+    EXPECT_EQ(row["cache"]["tokens"], 604);
+    EXPECT_EQ(chats["limit_bytes"], 40'000'000);
+    EXPECT_EQ(chats["chats"], 40'000'000 / chats["chat_bytes"].get<std::size_t>());
+    EXPECT_EQ(chats["chats_fp16"], 40'000'000 / chats["chat_bytes_fp16"].get<std::size_t>());
+    EXPECT_EQ(chats["chat_bytes"], decode["kv_bytes"]);
+    EXPECT_DOUBLE_EQ(number(row["prefill"], "possible_ms"),
+                     number(row["prefill"], "flops") / number(machine, "fma_flops_per_s") * 1000);
+    EXPECT_DOUBLE_EQ(number(decode, "possible_ms"),
+                     (number(decode, "weight_bytes") + number(decode, "kv_bytes")) /
+                         number(machine, "read_bytes_per_s") * 1000);
+    EXPECT_EQ(row["switch"]["reread_tokens"], 0);
+    EXPECT_NEAR(number(row["switch"], "tokens"), 600, 120);
+    for (const char* time : {"out_ms", "in_ms", "possible_ms", "bytes_on_disk"})
+      EXPECT_GT(number(row["switch"], time), 0) << time;
+    EXPECT_GT(number(row["prefill"], "ms"), 0);
+    EXPECT_GT(number(decode, "ms_per_token"), 0);
+  }
+  EXPECT_GT(rows[1]["concurrency"]["chats"], rows[0]["concurrency"]["chats"]) << "balanced, full";
+  EXPECT_EQ(rows[1]["concurrency"]["chats_fp16"], rows[0]["concurrency"]["chats_fp16"]);
+}
+
 TEST(Bench, of_resuming_has_a_row_for_the_chat_once_it_is_thinned) {
   const Folder home;
   const Finished done = run(home, {"bench", "resume", "--recipes", "balanced,full", "--length",
@@ -108,6 +142,31 @@ TEST(Bench, of_drafts_compares_answers_with_and_without_them) {
                        "--answer", "1000"})
                 .exit_code,
             2);
+}
+
+TEST(Bench, of_reading_says_what_selectors_read_beside_all) {
+  const Folder home;
+  const std::string text = test::source_dir() + "/docs/samples/harbour.txt";
+  const Finished done = run(
+      home, {"bench", "reading", "--text", text, "--recipes", "full,quest,tidal,double-sparsity",
+             "--depths", "1600", "--steps", "16", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const json rows = done.json()["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  for (const json& row : rows) {
+    EXPECT_GT(row["attention_read"], 0.1) << row["recipe"];
+    EXPECT_LE(row["attention_read_worst_layer"], row["attention_read"]) << row["recipe"];
+    EXPECT_LE(row["tokens_read"], row["tokens_held"]) << row["recipe"];
+    EXPECT_GT(row["times_all"].get<double>(), 0);
+  }
+  EXPECT_GT(rows[0]["attention_read"], 0.9999) << "full reads all";
+  EXPECT_EQ(rows[0]["kl"], 0) << "and differs in nothing from itself";
+  EXPECT_EQ(rows[0]["bytes_read"], rows[0]["bytes_held"]);
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_LT(rows[i]["tokens_read"], rows[i]["tokens_held"]) << rows[i]["recipe"];
+  EXPECT_EQ(
+      run(home, {"bench", "reading", "--text", text, "--depths", "1000000", "--json"}).exit_code,
+      2);
 }
 
 TEST(Bench, of_resuming_refuses_a_chat_longer_than_the_context) {

@@ -393,13 +393,12 @@ TEST(Cli, recipes_list_the_codecs_with_what_they_take) {
   }
   EXPECT_TRUE(is_there);
   for (const char* name :
-       {"kivi",      "minikv",   "zipcache",      "kvquant",    "gear",
-        "rotatekv",  "mikv",     "qhitter",       "bfp",        "saq",
-        "minicache", "think",    "cskv",          "matryoshka", "effectively-compress-kv-heads",
-        "a2ats",     "shadowkv", "hadamard-int4", "kvarn",      "fp8",
-        "kitty",     "oscar",    "turboquant"})
+       {"kivi", "minikv",     "zipcache", "kvquant",   "gear",          "rotatekv",
+        "mikv", "qhitter",    "bfp",      "saq",       "minicache",     "think",
+        "cskv", "matryoshka", "a2ats",    "shadowkv",  "hadamard-int4", "kvarn",
+        "fp8",  "kitty",      "oscar",    "turboquant"})
     EXPECT_TRUE(names.contains(name)) << name;
-  EXPECT_EQ(unmade, (std::set<std::string>{"cskv", "effectively-compress-kv-heads", "minicache"}));
+  EXPECT_EQ(unmade, std::set<std::string>{"minicache"});
   const auto wide = run(home, {"recipes", "--codecs", "--json", "--head-dim", "256"}).json();
   EXPECT_EQ(wide["codecs"][0]["bits_per_value"].size(), 1u);
   const Finished text = run(home, {"recipes", "--codecs"});
@@ -499,6 +498,21 @@ TEST(Cli, calibrate_keeps_key_bases_or_writes_them_where_it_is_told_to) {
     EXPECT_NE(said.err.find(file), std::string::npos) << said.err;
   }
   EXPECT_EQ(run(home, {"calibrate", "--text", "/no/such/file"}).exit_code, 3);
+}
+
+TEST(Cli, calibrate_with_values_keeps_the_key_bases_and_adds_some_for_values) {
+  const Folder home;
+  const std::string notes = test::source_dir() + "/docs/samples/notes.txt";
+  const Finished made = run(home, {"calibrate", "--values", "--text", notes});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("% of the values' variance"), std::string::npos) << made.out;
+  EXPECT_EQ(made.out.find("fewer bits per value"), std::string::npos) << made.out;
+  const auto in_use = run(home, {"info", kBundledModel, "--json"}).json()["key_bases"];
+  EXPECT_EQ(in_use["from"], "folder");
+  EXPECT_EQ(in_use["source"], "queries and keys of code guide notes story");
+  const auto json = run(home, {"calibrate", "--values", "--json", "--text", notes}).json();
+  EXPECT_TRUE(json["gain_bits"].is_null());
+  EXPECT_GT(json["value_share_of_fifth"], 0.2);
 }
 
 TEST(Cli, profile_goes_by_the_rule_that_is_named) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "process.h"
 #include "support/bundled_model.h"
@@ -63,6 +64,51 @@ TEST_F(EvalMade, needles_refuse_what_cannot_be_made) {
   EXPECT_EQ(error({"eval", "needle", "--families", "riddles", "--json"}, 2)["code"], "PARAM");
   EXPECT_EQ(error({"eval", "needle", "--length", "9999999", "--json"}, 2)["code"], "CONTEXT_FULL");
   EXPECT_EQ(error({"eval", "needle", "--length", "30", "--json"}, 2)["code"], "PARAM");
+}
+
+TEST_F(EvalMade, one_text_is_asked_five_times_and_what_the_later_questions_lose_is_said) {
+  Arguments command = {"scbench", "--length", "1000", "--contexts", "1", "--recipes", "extreme"};
+  const Json all = rows(command);
+  ASSERT_EQ(all.size(), 2u) << "the full cache is measured beside";
+  EXPECT_EQ(all[0]["recipe"], "full");
+  ASSERT_EQ(all[1]["sets"].size(), 8u) << "four abilities, two modes";
+  const std::vector<Json> asked = answers();
+  EXPECT_EQ(asked.size(), 2u * 8u * 5u);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const Json& set = all[1]["sets"][i];
+    names.insert(set["set"]);
+    double first = 0, later = 0;
+    for (const Json& answer : asked)
+      if (answer["recipe"] == "extreme" && answer["set"] == set["set"])
+        (answer["question"] == 1 ? first : later) += answer["recall"].get<double>();
+    EXPECT_NEAR(set["first"].get<double>(), first, 1e-9) << set;
+    EXPECT_NEAR(set["later"].get<double>(), later / 4, 1e-9) << set;
+    EXPECT_NEAR(set["drop"].get<double>(), first - later / 4, 1e-9) << set;
+    EXPECT_EQ(set["full_later"], all[0]["sets"][i]["later"]) << set;
+  }
+  EXPECT_TRUE(names.contains("string, turns") && names.contains("mixed, requests"));
+  const Finished text =
+      run(home_, {"eval", "scbench", "--length", "1000", "--contexts", "1", "--recipes", "full",
+                  "--abilities", "string", "--modes", "requests", "--questions", "3"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("questions 2-3"), text.out.npos) << text.out;
+}
+
+TEST_F(EvalMade, one_text_of_your_own_wants_two_questions) {
+  const auto one = home_.write(
+      "one.jsonl", R"({"context": "A.", "questions": [{"ask": "Who?", "value": "a"}]})");
+  const Json refused = error({"eval", "scbench", "--file", one.string(), "--json"}, 2);
+  EXPECT_EQ(refused["code"], "PARAM");
+  const auto two = home_.write(
+      "two.jsonl",
+      R"({"ability": "dates", "context": "A is b.", "questions": [{"ask": " A is", "value": "b"}, )"
+      R"({"ask": " So A is", "value": "b"}]})");
+  const Json all = rows({"scbench", "--file", two.string(), "--recipes", "full"});
+  EXPECT_EQ(all[0]["sets"][0]["set"], "dates, turns");
+  const Finished riddles = run(home_, {"eval", "scbench", "--abilities", "riddles"});
+  EXPECT_EQ(riddles.exit_code, 2);
+  EXPECT_NE(riddles.err.find("riddles not in"), std::string::npos) << riddles.err;
 }
 
 TEST_F(EvalMade, a_chat_is_asked_by_age_and_beyond_the_context_it_rolls_or_stops) {

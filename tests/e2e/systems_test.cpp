@@ -48,6 +48,21 @@ TEST(Systems, are_described_by_name) {
   EXPECT_EQ(json["recipes"].size(), 0u);
 }
 
+TEST(Systems, are_described_with_their_figures_and_tests) {
+  const Folder home;
+  const Finished measured = run(home, {"systems", "SnapKV"});
+  for (const char* part :
+       {"  measured here\n", "    in docs/benchmarks/2026-11-recipes.md#", "    by satchel eval ",
+        "  the paper's figure\n", "  how they compare\n", "  tests      tests/"})
+    EXPECT_TRUE(has(measured.out, part)) << part << "\n" << measured.out;
+  const auto json = run(home, {"systems", "SnapKV", "--json"}).json();
+  for (const char* key : {"measured", "measured_in", "measured_by", "published", "compared"})
+    EXPECT_FALSE(json[key].get<std::string>().empty()) << key;
+  EXPECT_GE(json["tests"].size(), 1u);
+  EXPECT_TRUE(has(run(home, {"systems", "Attention-Gate"}).out, "    not measured\n"));
+  EXPECT_TRUE(run(home, {"systems", "Attention-Gate", "--json"}).json()["measured"].is_null());
+}
+
 TEST(Systems, that_are_unknown_are_answered_with_the_nearest_name) {
   const Folder home;
   const Finished unknown = run(home, {"systems", "zipcash"});

@@ -176,7 +176,8 @@ TEST(Layers, only_programs_know_the_comparison_stages_and_the_lab) {
   };
   const std::vector<Rule> rules = {
       {"kvcache/comparison/",
-       {"kvcache/comparison/", "app/satchel/main.cpp", "app/desktop/main.cpp", "tests/"}},
+       {"kvcache/comparison/", "app/eval/", "app/satchel/main.cpp", "app/desktop/main.cpp",
+        "tests/"}},
       {"app/eval/", {"app/eval/", "app/satchel/main.cpp", "tests/"}},
   };
   for (const Include& include : includes())

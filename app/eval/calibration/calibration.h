@@ -31,4 +31,15 @@ struct Calibration {
 // search.texts empty: profile_texts().
 Result<Calibration> calibrate(const LaneSearch& search);
 
+// The same with KeyBases::values. Key bases that the engine has stay as they are, so that saved
+// caches stay valid, and gains is empty then; else they are computed too.
+//   errors  also KEY_BASES (unsupported): the values of a latent layer are its keys
+struct ValueCalibration {
+  Calibration with;
+  // Of a value's variance in its page the part that its coordinates of the first fifth hold: what
+  // the codec cskv keeps. Mean over the lanes.
+  double share_of_fifth = 0;
+};
+Result<ValueCalibration> calibrate_values(const LaneSearch& search);
+
 }  // namespace satchel::eval

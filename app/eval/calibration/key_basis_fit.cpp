@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/eval/calibration/eigen_rows.h"
 #include "kernels/base/assert.h"
 #include "kernels/contract/page_layout.h"
 #include "kvcache/cache/cache.h"
@@ -15,18 +16,6 @@ namespace {
 using Eigen::MatrixXd;
 
 constexpr double kEntryMost = 16384;  // of `to`; chosen: a quarter of what fp16 holds
-
-// Columns of doubles: [head_dim, n], of rows `from` on. Rows that are no numbers are not among
-// them.
-MatrixXd columns(const HeadRows& rows, std::size_t from, std::size_t n, std::size_t head_dim) {
-  MatrixXd out(static_cast<Eigen::Index>(head_dim), static_cast<Eigen::Index>(n));
-  Eigen::Index taken = 0;
-  for (std::size_t t = from; t < from + n; ++t) {
-    const Eigen::Map<const Eigen::VectorXf> row(rows.first + t * rows.stride, out.rows());
-    if (row.allFinite()) out.col(taken++) = row.cast<double>();
-  }
-  return out.leftCols(taken);
-}
 
 MatrixXd full(const MatrixXd& lower) {
   return lower.selfadjointView<Eigen::Lower>();
@@ -72,14 +61,6 @@ MatrixXd root_of(const MatrixXd& symmetric) {
          parts.eigenvectors().transpose();
 }
 
-std::vector<float> rows_of(const MatrixXd& matrix) {
-  std::vector<float> out;
-  for (Eigen::Index r = 0; r < matrix.rows(); ++r)
-    for (Eigen::Index c = 0; c < matrix.cols(); ++c)
-      out.push_back(static_cast<float>(matrix(r, c)));
-  return out;
-}
-
 double gain_of(const Eigen::VectorXd& variances) {
   const Eigen::ArrayXd v = variances.array().max(kEigenvalueLeast * variances.maxCoeff());
   return (std::log2(v.mean()) - v.log2().mean()) / 2;
@@ -118,19 +99,16 @@ void KeyBasisFit::add_queries(std::size_t lane, const HeadRows& queries) {
   }
 }
 
-// A page's last tokens may be missing; of fewer than a step the mean would be mostly themselves.
 void KeyBasisFit::add_keys(std::size_t lane, const HeadRows& keys) {
   Sums& sums = lanes_[lane];
   const auto head_dim = static_cast<std::size_t>(sums.keys.rows());
-  for (std::size_t at = kvcache::kSinkTokens; at < keys.n; at += kernels::kPageTokens) {
-    MatrixXd page = columns(keys, at, std::min(kernels::kPageTokens, keys.n - at), head_dim);
-    if (page.cols() < static_cast<Eigen::Index>(kernels::kPageStep)) continue;
+  each_page(keys, head_dim, [&](MatrixXd& page, std::size_t at) {
     rotate_columns(layers_[sums.layer], -static_cast<double>(at - at % kernels::kFrameTokens),
                    page);
     page.colwise() -= page.rowwise().mean().eval();
     sums.keys.selfadjointView<Eigen::Lower>().rankUpdate(page);
     sums.n_keys += static_cast<double>(page.cols());
-  }
+  });
 }
 
 KeyBasis KeyBasisFit::solve(std::size_t lane) const {

@@ -28,9 +28,11 @@ class AgreementTask final : public Task {
   std::span<const app::Measure> measures() const override { return kMeasures; }
   bool grades_stretches() const override { return true; }
   Json settings() const override {
-    return {{"tokens", options_.n_tokens},
-            {"prompt_tokens", options_.n_prompt},
-            {"at_once", options_.n_at_once}};
+    Json json = {{"tokens", options_.n_tokens},
+                 {"prompt_tokens", options_.n_prompt},
+                 {"at_once", options_.n_at_once}};
+    if (options_.merges_layers) json["merge_layers"] = true;
+    return json;
   }
   Result<void> prepare(runtime::Engine& engine) override;
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
@@ -106,8 +108,10 @@ std::vector<Grade> grades_of(const eval::Agreement& measured) {
 
 Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                         std::size_t item, std::stop_token stop) {
-  const eval::ScoredText text{
-      .ids = ids_[item], .n_prompt = options_.n_prompt, .n_at_once = options_.n_at_once};
+  const eval::ScoredText text{.ids = ids_[item],
+                              .n_prompt = options_.n_prompt,
+                              .n_at_once = options_.n_at_once,
+                              .merges_layers = options_.merges_layers};
   if (exact_of_ != item) {
     exact_of_.reset();
     exact_ = {};  // before the next is made: they are large
@@ -117,7 +121,7 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
   SATCHEL_TRY_ASSIGN(const eval::Agreement measured,
                      eval::measure_agreement(engine, recipe, text, exact_, stop));
   Measured out;
-  out.held = Held::of(measured.stats);
+  out.held = Held::of(measured.stats, measured.merge_saves);
   out.read_ms = measured.read_ms;
   out.answer_ms = measured.scored_ms;
   out.grades = grades_of(measured);
@@ -125,6 +129,13 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
 }
 
 }  // namespace
+
+CLI::Option* add_merge_option(CLI::App& command, bool& merges_layers) {
+  return command.add_flag(
+      "--merge-layers", merges_layers,
+      "Measure MiniCache: merge the directions of keys and values of neighbouring layers in the "
+      "exact cache (--recipes full). Its bytes are those that it would take");
+}
 
 void add_scoring_options(CLI::App& command, AgreementOptions& options) {
   command.add_option("--tokens", options.n_tokens, "Tokens to use of each text")
@@ -146,6 +157,7 @@ void add_agreement_options(CLI::App& command, AgreementOptions& options) {
       ->type_name("FILE")
       ->required();
   add_scoring_options(command, options);
+  add_merge_option(command, options.merges_layers);
 }
 
 Result<TaskPtr> make_agreement_task(const AgreementOptions& options) {

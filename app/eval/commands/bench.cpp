@@ -1,5 +1,5 @@
 // `satchel bench`: tokens per second of reading and answering, at given depths, per recipe. What it
-// measures beside that are commands below it (bench_resume.cpp, bench_drafts.cpp).
+// measures beside that are commands below it (bench_resume.cpp …).
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -188,6 +188,8 @@ void add_bench(CLI::App& app, const Choose& choose) {
   on_run(*command, choose, options, run);
   add_bench_resume(*command, choose);
   add_bench_drafts(*command, choose);
+  add_bench_reading(*command, choose);
+  add_bench_serving(*command, choose);
 }
 
 }  // namespace satchel::app

@@ -1,4 +1,5 @@
-// `satchel bench drafts`: what drafts from the text before save, per recipe and kind of answer.
+// `satchel bench drafts`: what drafts save, from the text before and by the model itself, per
+// recipe and kind of answer.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct DraftOptions {
   std::vector<double> keeps;
   std::string text;
   std::size_t n_answer = 256, rounds = 3;
+  std::size_t self_pages = 0, self_always = 0;
 };
 
 // In an edit, one word of so many is another one.
@@ -31,6 +33,7 @@ constexpr std::size_t kEditedWord = 12;
 struct Answer {
   std::string kind;
   std::vector<std::int32_t> ids;
+  runtime::DraftSources sources = {};
 };
 struct Texts {
   std::vector<std::int32_t> document;
@@ -78,24 +81,32 @@ double median_of(const std::vector<eval::DraftSpeed>& rounds,
   return eval::median(std::move(values));
 }
 
-Json row_of(const Variant& variant, const Answer& answer, std::size_t depth,
-            const std::vector<eval::DraftSpeed>& rounds) {
+struct Row {
+  const Variant& variant;
+  const Answer& answer;
+  std::size_t depth;
+};
+
+Json row_of(const Row& row, const std::vector<eval::DraftSpeed>& rounds) {
   using Speed = eval::DraftSpeed;
   const auto per_second = [](std::size_t n, double ms) {
     return static_cast<double>(n) * 1000 / ms;
   };
   const auto with = [&](double (*ms)(const Speed&)) {
-    return per_second(answer.ids.size(), median_of(rounds, ms));
+    return per_second(row.answer.ids.size(), median_of(rounds, ms));
   };
   return Json{
-      {"recipe", variant.name},
-      {"answer", answer.kind},
-      {"depth", depth},
-      {"tokens", answer.ids.size()},
+      {"recipe", row.variant.name},
+      {"answer", row.answer.kind},
+      {"depth", row.depth},
+      {"tokens", row.answer.ids.size()},
       {"rounds", rounds.size()},
       {"steps", rounds.back().n_steps},
       {"drafted", rounds.back().drafts.n_drafted},
       {"drafts_accepted", rounds.back().drafts.n_accepted},
+      {"steps_with_drafts", rounds.back().n_tried},
+      {"ms_of_these", median_of(rounds, [](const Speed& s) { return s.tried_ms; })},
+      {"own_drafts_ms", median_of(rounds, [](const Speed& s) { return s.self_ms; })},
       {"plain_tokens_per_s", with([](const Speed& s) { return s.plain_ms; })},
       {"drafted_tokens_per_s", with([](const Speed& s) { return s.drafted_ms; })},
       {"times_plain", median_of(rounds, [](const Speed& s) { return s.plain_ms / s.drafted_ms; })},
@@ -117,6 +128,28 @@ std::string line_of(const Json& row) {
          right_aligned(format_fixed(row["times_plain"], 2), 7) + "\n";
 }
 
+// What the model itself says is another text for each recipe.
+Result<std::vector<Answer>> answers_of(const DraftOptions& options, const Texts& texts,
+                                       eval::DraftMeter& meter) {
+  if (options.self_pages == 0) return texts.answers;
+  SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> own,
+                     meter.own_text(options.n_answer, begin_interruptible()));
+  return std::vector<Answer>{
+      {.kind = "own",
+       .ids = std::move(own),
+       .sources = {
+           .lookup = false, .self_pages = options.self_pages, .self_always = options.self_always}}};
+}
+
+Result<Json> measured(const DraftOptions& options, const Row& row, eval::DraftMeter& meter) {
+  std::vector<eval::DraftSpeed> rounds;
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    SATCHEL_TRY_ASSIGN(rounds.emplace_back(),
+                       meter.measure(row.answer.ids, row.answer.sources, begin_interruptible()));
+  }
+  return row_of(row, rounds);
+}
+
 Result<void> run(const DraftOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
@@ -131,16 +164,15 @@ Result<void> run(const DraftOptions& options, Console& console) {
     SATCHEL_TRY_ASSIGN(eval::DraftMeter meter,
                        eval::DraftMeter::open(*engine, variant.recipe, texts.document,
                                               options.n_answer, begin_interruptible()));
-    for (const Answer& answer : texts.answers) {
-      std::vector<eval::DraftSpeed> rounds;
-      for (std::size_t round = 0; round < options.rounds; ++round) {
-        SATCHEL_TRY_ASSIGN(rounds.emplace_back(), meter.measure(answer.ids, begin_interruptible()));
-      }
-      rows.push_back(row_of(variant, answer, texts.document.size(), rounds));
-      if (rounds.back().n_other > 0)
-        console.warning(variant.name + ": " + with_thousands(rounds.back().n_other) +
+    SATCHEL_TRY_ASSIGN(const std::vector<Answer> answers, answers_of(options, texts, meter));
+    for (const Answer& answer : answers) {
+      SATCHEL_TRY_ASSIGN(const Json row,
+                         measured(options, {variant, answer, texts.document.size()}, meter));
+      if (row["other_logits"] > 0)
+        console.warning(variant.name + ": " + with_thousands(row["other_logits"]) +
                         " tokens had other logits with drafts. This is a bug.");
-      if (!console.json()) console.data(line_of(rows.back()));
+      if (!console.json()) console.data(line_of(row));
+      rows.push_back(row);
     }
   }
   tell_rows(*engine, rows, console);
@@ -161,6 +193,17 @@ void add_bench_drafts(CLI::App& bench, const Choose& choose) {
   command->add_option("--answer", options->n_answer, "Tokens of each answer")
       ->check(CLI::Range(16, 100'000))
       ->capture_default_str();
+  command
+      ->add_option("--self-drafts", options->self_pages,
+                   "Measure drafts by the model itself, of its own answer, from so many pages of "
+                   "each lane of its cache")
+      ->type_name("PAGES")
+      ->check(CLI::Range(1, 10'000));
+  command
+      ->add_option("--always", options->self_always,
+                   "So many of them in every step, whether they pay or not")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, runtime::DraftPace::kMost));
   add_rounds_option(*command, options->rounds, "Measurements per row; the median is shown");
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);

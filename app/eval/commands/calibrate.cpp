@@ -1,5 +1,6 @@
 // `satchel calibrate`: finds the coordinates in which a model's keys take few bits, and keeps them.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "app/cli/interrupt.h"
@@ -18,32 +19,53 @@ struct CalibrateOptions {
   Options common;
   std::vector<std::string> texts;  // --text; empty: those that ship
   std::string output;              // --output; "" is not given
+  bool values = false;             // --values
 };
 
-Result<eval::Calibration> calibrated(runtime::Engine& engine, const TextFiles& texts,
-                                     Console& console) {
+// Without values their share is not there.
+struct Found {
+  eval::Calibration calibration;
+  std::optional<double> share_of_fifth = std::nullopt;
+};
+
+Result<Found> find(const eval::LaneSearch& search, bool with_values) {
+  if (!with_values) {
+    SATCHEL_TRY_ASSIGN(eval::Calibration found, eval::calibrate(search));
+    return Found{.calibration = std::move(found)};
+  }
+  SATCHEL_TRY_ASSIGN(eval::ValueCalibration found, eval::calibrate_values(search));
+  return Found{.calibration = std::move(found.with), .share_of_fifth = found.share_of_fifth};
+}
+
+Result<Found> calibrated(runtime::Engine& engine, const TextFiles& texts, bool with_values,
+                         Console& console) {
   const runtime::ProgressFn progress = console.progress();
-  Result<eval::Calibration> found = eval::calibrate(
-      {.engine = engine, .texts = texts.list, .stop = begin_interruptible(), .progress = progress});
+  Result<Found> found = find(
+      {.engine = engine, .texts = texts.list, .stop = begin_interruptible(), .progress = progress},
+      with_values);
   if (!found.ok() && found.error().kind == ErrorKind::cancelled)
     return Error{ErrorKind::cancelled, "STOPPED", "Stopped. No key bases were made."};
   console.end_progress();
   return found;
 }
 
-Json report(const eval::Calibration& found, double took_ms) {
+Json report(const Found& all, double took_ms) {
+  const eval::Calibration& found = all.calibration;
+  const bool has_gains = !found.gains.empty();
   Json texts = Json::array();
   for (const eval::Calibration::Text& text : found.texts)
     texts.push_back({{"name", text.name}, {"tokens", text.n_tokens}});
-  return Json{{"schema", 1},
-              {"model", found.bases.model},
-              {"name", found.bases.name},
-              {"lanes", found.bases.lanes.size()},
-              {"texts", texts},
-              {"gain_bits", found.mean_gain()},
-              {"gain_bits_of_lanes", found.gains},
-              {"bytes", found.bases.bytes().size()},
-              {"took_ms", took_ms}};
+  return Json{
+      {"schema", 1},
+      {"model", found.bases.model},
+      {"name", found.bases.name},
+      {"lanes", found.bases.lanes.size()},
+      {"texts", texts},
+      {"gain_bits", has_gains ? Json(found.mean_gain()) : Json(nullptr)},
+      {"gain_bits_of_lanes", found.gains},
+      {"value_share_of_fifth", all.share_of_fifth ? Json(*all.share_of_fifth) : Json(nullptr)},
+      {"bytes", found.bases.bytes().size()},
+      {"took_ms", took_ms}};
 }
 
 std::string report_text(const Json& report) {
@@ -51,11 +73,17 @@ std::string report_text(const Json& report) {
   for (const Json& text : report["texts"])
     read += (read.empty() ? "" : ", ") + text["name"].get<std::string>() + " (" +
             with_thousands(text["tokens"]) + " tokens)";
-  return report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
-         " KV heads, calibrated on " + read + "\n  keys need " +
-         format_fixed(report["gain_bits"], 2) +
-         " fewer bits per value in these bases than with evenly spread bits, at equal error (mean "
-         "over the heads)\n";
+  std::string text = report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
+                     " KV heads, calibrated on " + read + "\n";
+  if (!report["gain_bits"].is_null())
+    text += "  keys need " + format_fixed(report["gain_bits"], 2) +
+            " fewer bits per value in these bases than with evenly spread bits, at equal error "
+            "(mean over the heads)\n";
+  if (!report["value_share_of_fifth"].is_null())
+    text += "  a fifth of the value coordinates hold " +
+            format_fixed(100 * report["value_share_of_fifth"].get<double>(), 0) +
+            " % of the values' variance (mean over the heads)\n";
+  return text;
 }
 
 Result<void> run(const CalibrateOptions& options, Console& console) {
@@ -65,10 +93,11 @@ Result<void> run(const CalibrateOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
-  SATCHEL_TRY_ASSIGN(const eval::Calibration found, calibrated(*engine, texts, console));
+  SATCHEL_TRY_ASSIGN(const Found found, calibrated(*engine, texts, options.values, console));
+  const kvcache::KeyBases& bases = found.calibration.bases;
   const double took_ms = clock.steady_ms() - began;
-  if (file != nullptr) file->add(found.bases.bytes());
-  const Result<void> kept = file != nullptr ? file->finish() : engine->set_key_bases(found.bases);
+  if (file != nullptr) file->add(bases.bytes());
+  const Result<void> kept = file != nullptr ? file->finish() : engine->set_key_bases(bases);
   const Json document = report(found, took_ms);
   // What was found is shown, also where it could not be kept.
   if (!console.json()) {
@@ -97,6 +126,9 @@ void add_calibrate(CLI::App& app, const Choose& choose) {
                    "Text file to calibrate on instead of the included texts; can be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  command->add_flag("--values", options->values,
+                    "Also compute value bases, for the codec cskv; key bases that the model has "
+                    "stay as they are");
   add_output_file(*command, options->output,
                   "Write the key bases to this file instead of using them for this model");
   add_output_options(*command, options->common);

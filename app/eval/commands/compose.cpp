@@ -19,6 +19,7 @@ struct ComposeOptions {
   ComposedOptions items;
   std::size_t n_first = 32;             // EPIC's
   std::vector<double> shares = {0.15};  // CacheBlend's
+  std::vector<double> alphas;           // Cache-Craft's
 };
 
 struct Way {
@@ -35,6 +36,8 @@ std::vector<Way> ways_of(const ComposeOptions& options) {
     ways.push_back({format_percent(share) + " changed", {.of = Of::changed, .share = share}});
     ways.push_back({format_percent(share) + " asked for", {.of = Of::asked, .share = share}});
   }
+  for (const double alpha : options.alphas)
+    ways.push_back({"by context " + format_fixed(alpha, 2), {.of = Of::context, .share = alpha}});
   return ways;
 }
 
@@ -123,6 +126,13 @@ void add_eval_compose(CLI::App& eval, const Choose& choose) {
       ->delimiter(',')
       ->check(share_range())
       ->capture_default_str();
+  command
+      ->add_option("--craft", options->alphas,
+                   "Factors of Cache-Craft's rule: of a reading of all documents in their own "
+                   "order, of each the more is read again, the more it depended on the others")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 100.0))
+      ->excludes(command->get_option("--edit"));
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);

@@ -45,10 +45,11 @@ std::vector<Ids> cut_at_sentences(const runtime::Tokenizer& tokenizer, const Ids
 
 // Back to front, and each time another one in front.
 void set_documents(std::vector<Ids> documents, std::size_t index, eval::Composition& item) {
-  std::ranges::reverse(documents);
-  std::ranges::rotate(documents,
-                      documents.begin() + static_cast<std::ptrdiff_t>(index % documents.size()));
-  for (Ids& ids : documents) item.documents.push_back({.ids = std::move(ids)});
+  for (std::size_t i = 0; i < documents.size(); ++i)
+    item.documents.push_back({.ids = std::move(documents[i]), .told = i});
+  std::ranges::reverse(item.documents);
+  std::ranges::rotate(item.documents, item.documents.begin() +
+                                          static_cast<std::ptrdiff_t>(index % documents.size()));
 }
 
 Result<void> add_raw_question(const runtime::Tokenizer& tokenizer, const eval::Needle& needle,

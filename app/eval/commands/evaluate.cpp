@@ -138,6 +138,7 @@ void add_eval(CLI::App& app, const Choose& choose) {
   add_eval_chat(*eval, choose);
   add_eval_live(*eval, choose);
   add_eval_book(*eval, choose);
+  add_eval_scbench(*eval, choose);
   add_eval_pareto(*eval, choose);
   add_eval_compose(*eval, choose);
 }

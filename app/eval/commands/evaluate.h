@@ -68,6 +68,7 @@ void add_eval_longbench(CLI::App& eval, const Choose& choose);
 void add_eval_chat(CLI::App& eval, const Choose& choose);
 void add_eval_live(CLI::App& eval, const Choose& choose);
 void add_eval_book(CLI::App& eval, const Choose& choose);
+void add_eval_scbench(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
 void add_eval_compose(CLI::App& eval, const Choose& choose);
 

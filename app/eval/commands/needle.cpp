@@ -32,6 +32,7 @@ class NeedleTask final : public Task {
   Json settings() const override {
     Json json = {{"without_context", options_.without_context}, {"question", options_.question}};
     if (options_.in_turn) json["in_turn"] = true;
+    if (options_.merges_layers) json["merge_layers"] = true;
     return json;
   }
   Result<void> prepare(runtime::Engine& engine) override;
@@ -47,8 +48,8 @@ class NeedleTask final : public Task {
               .shown = Shown::in_tables}};
 
   Result<void> make_contexts(const runtime::Engine& engine);
-  Result<void> make_family(const eval::NeedleFamily& family, std::size_t n_tokens,
-                           const eval::CountTokens& count);
+  Result<void> make_family(const runtime::Engine& engine, const eval::NeedleFamily& family,
+                           std::size_t n_tokens);
   void add_item(const std::string& set, std::size_t number, const eval::NeedleContext& context);
 
   std::vector<eval::NeedleContext> contexts_;  // of a file, or made by prepare()
@@ -64,33 +65,22 @@ Result<void> NeedleTask::prepare(runtime::Engine& engine) {
 
 Result<void> NeedleTask::make_contexts(const runtime::Engine& engine) {
   contexts_.clear();
-  const runtime::Tokenizer& tokenizer = engine.tokenizer();
-  // A bos is left room for in every part, which costs a token at most.
-  const auto count = [&](std::string_view text) -> Result<std::size_t> {
-    SATCHEL_TRY_ASSIGN(const auto ids, runtime::raw_ids(tokenizer, text));
-    return ids.size();
-  };
-  for (const std::size_t n_tokens : options_.n_tokens) {
-    if (n_tokens > engine.config().context)
-      return Error{ErrorKind::invalid, "CONTEXT_FULL",
-                   "--length " + std::to_string(n_tokens) + " exceeds the model's context of " +
-                       std::to_string(engine.config().context) + " tokens."};
+  for (const std::size_t n_tokens : options_.n_tokens)
     for (const eval::NeedleFamily& family : eval::needle_families())
       if (options_.families.empty() ||
           std::ranges::find(options_.families, family.name) != options_.families.end())
-        SATCHEL_TRY(make_family(family, n_tokens, count));
-  }
+        SATCHEL_TRY(make_family(engine, family, n_tokens));
   return {};
 }
 
-Result<void> NeedleTask::make_family(const eval::NeedleFamily& family, std::size_t n_tokens,
-                                     const eval::CountTokens& count) {
+Result<void> NeedleTask::make_family(const runtime::Engine& engine,
+                                     const eval::NeedleFamily& family, std::size_t n_tokens) {
   const std::string set = std::string(family.name) + "-" + std::to_string(n_tokens);
   for (std::size_t i = 0; i < options_.n_contexts; ++i) {
     SATCHEL_TRY_ASSIGN(
         eval::NeedleContext context,
-        eval::make_needle_context(
-            family, {.n_tokens = n_tokens, .seed = options_.seed * kSeedStride + i}, count));
+        make_needle_context_for(engine, family,
+                                {.n_tokens = n_tokens, .seed = options_.seed * kSeedStride + i}));
     if (options_.in_turn) choose_in_turn(context, i);
     add_item(set, i, context);
     contexts_.push_back(std::move(context));
@@ -112,10 +102,11 @@ Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Rec
                      eval::ask_needles(engine, recipe, context,
                                        {.question_known = options_.question == "known",
                                         .in_turn = options_.in_turn,
-                                        .without_context = options_.without_context},
+                                        .without_context = options_.without_context,
+                                        .merges_layers = options_.merges_layers},
                                        std::move(stop)));
   Measured out;
-  if (!options_.without_context) out.held = Held::of(answers.stats);
+  if (!options_.without_context) out.held = Held::of(answers.stats, answers.merge_saves);
   out.read_ms = answers.read_ms;
   out.answer_ms = answers.answer_ms;
   for (std::size_t i = 0; i < context.needles.size(); ++i) {
@@ -144,6 +135,20 @@ std::string names_of_families() {
 }
 
 }  // namespace
+
+Result<eval::NeedleContext> make_needle_context_for(const runtime::Engine& engine,
+                                                    const eval::NeedleFamily& family,
+                                                    const eval::NeedleSpec& spec) {
+  if (spec.n_tokens > engine.config().context)
+    return Error{ErrorKind::invalid, "CONTEXT_FULL",
+                 "--length " + std::to_string(spec.n_tokens) + " exceeds the model's context of " +
+                     std::to_string(engine.config().context) + " tokens."};
+  // A bos is left room for in every part, which costs a token at most.
+  return eval::make_needle_context(family, spec, [&](std::string_view text) -> Result<std::size_t> {
+    SATCHEL_TRY_ASSIGN(const auto ids, runtime::raw_ids(engine.tokenizer(), text));
+    return ids.size();
+  });
+}
 
 void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file) {
   command
@@ -190,6 +195,9 @@ void add_needle_options(CLI::App& command, NeedleOptions& options) {
       ->excludes(known);
   command.add_flag("--without-notes", options.without_context,
                    "Ask without the contexts, to measure guessing");
+  add_merge_option(command, options.merges_layers)
+      ->excludes(command.get_option("--in-turn"))
+      ->excludes(command.get_option("--without-notes"));
 }
 
 Result<TaskPtr> make_needle_task(const NeedleOptions& options) {

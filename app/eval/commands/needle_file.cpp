@@ -35,6 +35,7 @@ Result<eval::Needle> needle_of(const Json& json) {
 Result<eval::NeedleContext> context_of(const Json& json) {
   eval::NeedleContext context;
   SATCHEL_TRY_ASSIGN(context.parts, texts_at(json, "context", "context"));
+  SATCHEL_TRY_ASSIGN(context.ability, optional_text_at(json, "ability"));
   SATCHEL_TRY_ASSIGN(const Json* questions, array_at(json, "questions"));
   for (const Json& each : *questions) {
     Result<eval::Needle> needle = needle_of(each);

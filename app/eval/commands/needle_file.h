@@ -4,7 +4,8 @@
 //     {"ask": "\n\nThe full name of Carl is Carl", "value": "Corwin"}, …]}
 // `ask` goes on where the context ends; a right answer begins with `value`. In its place may stand
 // "values", a list of which all should be said; "context" may be a list, each part of it compressed
-// before the next is read. Other keys are for those who write the file.
+// before the next is read. "ability" names what is asked for, to be counted apart. Other keys are
+// for those who write the file.
 //   errors  DOC_FORMAT with file:line and what is missing there, or where nothing is asked; those
 //           of read_text_file
 #pragma once

@@ -2,11 +2,11 @@
 
 namespace satchel::app {
 
-Held Held::of(const kvcache::CacheStats& stats) {
+Held Held::of(const kvcache::CacheStats& stats, std::size_t saved) {
   return {.n_tokens = stats.n_tokens,
-          .bytes = stats.bytes,
+          .bytes = stats.bytes - saved,
           .fp16_bytes = stats.fp16_bytes,
-          .body_bytes = stats.body_bytes,
+          .body_bytes = stats.body_bytes - saved,
           .body_fp16_bytes = stats.body_fp16_bytes,
           .n_kept = stats.n_kept,
           .n_evicted = stats.n_evicted};

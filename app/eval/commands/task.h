@@ -46,7 +46,8 @@ struct Held {
   std::size_t body_bytes = 0, body_fp16_bytes = 0;
   std::size_t n_kept = 0, n_evicted = 0;  // lane-tokens
 
-  static Held of(const kvcache::CacheStats& stats);
+  // saved: bytes of the body that what is measured would not take (kvcache::LayerMerge).
+  static Held of(const kvcache::CacheStats& stats, std::size_t saved = 0);
   void add(const Held& other);
 };
 

@@ -17,6 +17,7 @@
 
 #include "app/eval/commands/recall_file.h"
 #include "app/eval/commands/task.h"
+#include "app/eval/needle_tasks/family.h"
 
 namespace satchel::app {
 
@@ -51,17 +52,26 @@ struct NeedleOptions {
   std::string question = "unknown";            // --question, while compressing: unknown or known
   bool in_turn = false;          // --in-turn: five questions, one before what waits is compressed
   bool without_context = false;  // --without-notes: asks an empty cache: what can be guessed
+  bool merges_layers = false;    // --merge-layers
 };
 // Those of texts that are made, which do not go with a `file`.
 void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file);
 void add_needle_options(CLI::App& command, NeedleOptions& options);
+// Of a wished length in the model's tokens.
+//   errors  also CONTEXT_FULL
+Result<eval::NeedleContext> make_needle_context_for(const runtime::Engine& engine,
+                                                    const eval::NeedleFamily& family,
+                                                    const eval::NeedleSpec& spec);
 Result<TaskPtr> make_needle_task(const NeedleOptions& options);
 
 struct AgreementOptions {
   std::vector<std::string> texts;                // --text
   std::size_t n_tokens = 2000, n_prompt = 1500;  // --tokens, --prompt-tokens
   std::size_t n_at_once = 1;                     // --at-once
+  bool merges_layers = false;                    // --merge-layers
 };
+// What MiniCache would cost and save, by the exact recipe.
+CLI::Option* add_merge_option(CLI::App& command, bool& merges_layers);
 void add_scoring_options(CLI::App& command, AgreementOptions& options);  // all but --text
 void add_agreement_options(CLI::App& command, AgreementOptions& options);
 Result<TaskPtr> make_agreement_task(const AgreementOptions& options);

@@ -30,6 +30,7 @@ class Collector final : public runtime::PrefillWatch {
     const std::size_t n = step.batch.n_tokens;
     SATCHEL_TRY(append(now.q, step.work.q, n * layer.q_width()));
     SATCHEL_TRY(append(now.k, step.work.k, n * layer.kv_width()));
+    if (!layer.attention.is_latent) SATCHEL_TRY(append(now.v, step.work.v, n * layer.kv_width()));
     SATCHEL_TRY(append(now.pre_rope_q, step.work.pre_rope_q, n * layer.q_width()));
     SATCHEL_TRY(append(now.pre_rope_k, step.work.pre_rope_k, n * layer.kv_width()));
     SATCHEL_TRY(append(now.lse, step.work.lse, n * layer.attention.n_heads));

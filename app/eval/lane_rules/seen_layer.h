@@ -22,6 +22,7 @@ struct SeenLayer {
   std::size_t n_tokens = 0;
   std::vector<float> q = {}, k = {};  // [n_tokens, heads, head_dim] after RoPE …
   std::vector<float> pre_rope_q = {}, pre_rope_k = {};  // … and before
+  std::vector<float> v = {};    // [n_tokens, heads, head_dim]; of a latent layer empty
   std::vector<float> lse = {};  // [n_tokens, n_heads], over what a token sees
 
   // Of the layer's query head `head`, in the softmax over what it sees: the logit and the share

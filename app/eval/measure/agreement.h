@@ -2,7 +2,7 @@
 // text is prefilled as one prompt; the rest is scored by teacher forcing, and each distribution is
 // compared with the exact cache's at the same place.
 //   needs   an Engine that nobody else uses meanwhile
-//   errors  PARAM, MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of the model
+//   errors  PARAM, MEMORY, CONTEXT_FULL, LAYER_MERGE, cancelled/STOPPED, those of the model
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,9 @@ struct ScoredText {
   // nothing waited and the recipe decides nothing by what was read together. Attention is that of
   // reading (over decoded pages), several times as fast for codecs without a kernel.
   std::size_t n_at_once = 1;
+  // The compressed cache's pages are merged over pairs of layers (kvcache::LayerMerge); its stats
+  // are of before.
+  bool merges_layers = false;
   std::size_t n_scored() const { return ids.size() - n_prompt; }
 };
 
@@ -49,6 +52,7 @@ struct Compared {
 struct Agreement {
   std::vector<Compared> tokens;  // [n_scored]
   kvcache::CacheStats stats;     // of the compressed cache when the prompt was packed
+  std::size_t merge_saves = 0;   // bytes of it: LayerMerge::saved_bytes(), at the same time
   double read_ms = 0;            // the prompt, with compression
   double scored_ms = 0;          // the rest
 };

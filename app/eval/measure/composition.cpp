@@ -1,9 +1,11 @@
 #include "app/eval/measure/composition.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "app/eval/measure/chunk_share.h"
 #include "app/eval/measure/speed.h"
 #include "kernels/base/clock.h"
 #include "runtime/fidelity/fidelity.h"
@@ -26,11 +28,13 @@ class Composer {
       : engine_(engine), of_(of), text_(std::move(text)) {}
 
   Result<void> read_apart();
+  Result<void> read_in_turn();
   Result<ComposedFigures> read();
   Result<ComposedFigures> compose(const RereadWay& way);
 
  private:
   Result<double> place(const RereadWay& way, const Ids& question);
+  Result<double> read_depending(double alpha);
   Result<double> read_asked(const Ids& question, double share);
   Ids first_tokens(std::size_t n) const;
   Result<Answered> answer(const ComposedQuestion& question);
@@ -43,6 +47,9 @@ class Composer {
   const Composition& of_;
   RowText text_;
   std::vector<StretchRows> documents_;
+  std::vector<StretchRows> in_turn_;              // read behind those that were told before
+  std::vector<ChunkReading> readings_;            // likewise: what they attended to
+  std::vector<std::vector<float>> depended_;      // likewise, of each token, how much outside
   std::vector<Answered> exact_;                   // of reading, to each question
   std::vector<std::vector<float>> exact_logits_;  // likewise, along() them
 };
@@ -58,6 +65,40 @@ Result<void> Composer::read_apart() {
                        text_.rows(n_head() + document.behind.size(), document.ids.size()));
     text_.truncate(n_head());
   }
+  return {};
+}
+
+// All of them, in the order told.
+Result<void> Composer::read_in_turn() {
+  const std::size_t n = of_.documents.size();
+  in_turn_.resize(n);
+  readings_.resize(n);
+  depended_.resize(n);
+  std::vector<std::size_t> order(n);
+  for (std::size_t i = 0; i < n; ++i) order[of_.documents[i].told] = i;
+  std::vector<IndexRange> before;
+  for (const std::size_t i : order) {
+    const Ids& ids = of_.documents[i].ids;
+    const std::size_t begin = text_.n_tokens();
+    before.push_back({begin, begin + ids.size()});  // its own at the end
+    SATCHEL_TRY_ASSIGN(const auto shares, text_.read_seeing(ids, before));
+    SATCHEL_TRY_ASSIGN(in_turn_[i], text_.rows(begin, ids.size()));
+    ChunkReading& reading = readings_[i];
+    reading.n_tokens = ids.size();
+    depended_[i].assign(ids.size(), 0);
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      const double sum = std::accumulate(shares[j].begin(), shares[j].end(), 0.0);
+      if (j + 1 == before.size()) {
+        reading.inside = sum;
+        continue;
+      }
+      reading.behind.push_back(j);
+      reading.n_behind.push_back(before[j].end - before[j].begin);
+      reading.outside.push_back(sum);
+      for (std::size_t t = 0; t < ids.size(); ++t) depended_[i][t] += shares[j][t];
+    }
+  }
+  text_.truncate(n_head());
   return {};
 }
 
@@ -135,9 +176,28 @@ Result<double> Composer::read_asked(const Ids& question, double share) {
   return static_cast<double>(chosen.size()) / static_cast<double>(seen.size() - n_head());
 }
 
+Result<double> Composer::read_depending(double alpha) {
+  Ids again;
+  std::vector<std::size_t> behind;
+  std::size_t begin = n_head();
+  for (std::size_t i = 0; i < of_.documents.size(); ++i) {
+    const double share = reread_share(readings_[i], behind, alpha);
+    for (const std::int32_t at : largest(depended_[i], share))
+      again.push_back(at + static_cast<std::int32_t>(begin));
+    behind.push_back(of_.documents[i].told);
+    begin += of_.documents[i].ids.size();
+  }
+  SATCHEL_TRY(text_.reread(again));
+  return static_cast<double>(again.size()) / static_cast<double>(begin - n_head());
+}
+
 // Behind the head. Gives the share that was read again.
 Result<double> Composer::place(const RereadWay& way, const Ids& question) {
   text_.truncate(n_head());
+  if (way.of == RereadWay::Of::context) {
+    for (const StretchRows& rows : in_turn_) SATCHEL_TRY(text_.place(rows));
+    return read_depending(way.share);
+  }
   for (std::size_t i = 0; i < documents_.size(); ++i) {
     const ComposedDocument& document = of_.documents[i];
     if (document.is_new) SATCHEL_TRY(text_.read(document.ids, 0));
@@ -207,6 +267,8 @@ Result<std::vector<ComposedFigures>> measure_composition(runtime::Engine& engine
                      RowText::open(engine, std::max(n + n_after, n_apart), std::move(stop)));
   Composer composer(engine, composition, std::move(text));
   SATCHEL_TRY(composer.read_apart());
+  if (std::ranges::count(ways, RereadWay::Of::context, &RereadWay::of) > 0)
+    SATCHEL_TRY(composer.read_in_turn());
   std::vector<ComposedFigures> out;
   SATCHEL_TRY_ASSIGN(out.emplace_back(), composer.read());
   for (const RereadWay& way : ways) {

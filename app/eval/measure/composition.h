@@ -26,6 +26,7 @@ struct ComposedDocument {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> behind = {};  // what it was read behind, beside the head
   bool is_new = false;                    // was not read before: it is read where it stands
+  std::size_t told = 0;                   // its place in the order in which all were told
 };
 struct Composition {
   std::vector<std::int32_t> head;           // of every reading
@@ -39,6 +40,8 @@ struct RereadWay {
     nothing,
     first,    // so many tokens of each that has moved (EPIC, arXiv:2410.15332)
     changed,  // the share whose keys and values differ most (CacheBlend, arXiv:2405.16444)
+    context,  // of a reading of all in the order told, of each the more, the more it depended on
+              // what stood before it (Cache-Craft, arXiv:2502.15734); `share` is its alpha
     asked,    // the share that the question attends to most, anew for each question; ours
   };
   Of of = Of::nothing;

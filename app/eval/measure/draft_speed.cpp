@@ -23,7 +23,8 @@ struct Pass {
   const std::stop_token& stop;
   std::vector<std::size_t> hashes = {};  // of the logits after each token of text
   std::size_t n_steps = 0;
-  double ms = 0, cpu_ms = 0;
+  double ms = 0, cpu_ms = 0, self_ms = 0, tried_ms = 0;
+  std::size_t n_tried = 0;
 };
 
 void note(std::span<const float> logits, Pass& pass) {
@@ -43,17 +44,20 @@ Result<void> generate_plain(Pass& pass) {
 }
 
 // As Turn does it, for text that is known.
-Result<void> generate_drafted(Pass& pass, runtime::LookupDrafts& drafts) {
-  const SystemClock clock;
+Result<void> generate_drafted(Pass& pass, runtime::AnswerDrafts& drafts, const Clock& clock) {
+  const runtime::Sampler greedy(runtime::Sampling::plain_greedy(0));
   std::vector<float> logits(pass.engine.config().n_vocabulary);
-  std::vector<std::int32_t> said(pass.document.begin(), pass.document.end()), ids;
+  std::vector<std::int32_t> said(pass.document.begin(), pass.document.end());
   for (std::size_t at = 0; at < pass.text.size(); ++pass.n_steps) {
     if (pass.stop.stop_requested()) return stopped();
     said.push_back(pass.text[at]);
-    const std::size_t room = std::min(runtime::LookupDrafts::kMost, pass.cache.step_room() - 1);
-    const IdSpan drafted = drafts.after(said, room);
-    ids.assign(1, pass.text[at]);
-    ids.insert(ids.end(), drafted.begin(), drafted.end());
+    const IdSpan ids =
+        drafts.next({.model = pass.engine.model(),
+                     .cache = pass.cache,
+                     .sampler = greedy,
+                     .text = said,
+                     .logits = logits,
+                     .n_most = std::min(runtime::DraftPace::kMost, pass.cache.step_room() - 1)});
     const double began = clock.steady_ms();
     SATCHEL_TRY_ASSIGN(runtime::DraftedStep step,
                        pass.engine.model().decode_drafted(pass.cache, ids));
@@ -66,7 +70,12 @@ Result<void> generate_drafted(Pass& pass, runtime::LookupDrafts& drafts) {
       note(logits, pass);
     }
     SATCHEL_TRY(step.end(n_kept));
-    drafts.took(ms, {.n_drafted = ids.size() - 1, .n_accepted = n_kept - 1});
+    drafts.took(ms, n_kept - 1);
+    pass.self_ms += drafts.self_ms();
+    if (ids.size() > 1) {
+      pass.tried_ms += ms;
+      ++pass.n_tried;
+    }
     said.insert(said.end(), left.begin() + 1, left.begin() + static_cast<std::ptrdiff_t>(n_kept));
     at += n_kept;
   }
@@ -93,30 +102,48 @@ Result<DraftMeter> DraftMeter::open(runtime::Engine& engine, const kvcache::Reci
   DraftMeter meter(engine);
   meter.document_.assign(document.begin(), document.end());
   SATCHEL_TRY_ASSIGN(meter.cache_, open_cache(engine, recipe, n_all));
-  std::vector<float> logits(engine.config().n_vocabulary);
-  SATCHEL_TRY(read_document(engine, *meter.cache_, document, stop, logits));
+  meter.logits_.resize(engine.config().n_vocabulary);
+  SATCHEL_TRY(read_document(engine, *meter.cache_, document, stop, meter.logits_));
   if (meter.cache_->needs_second_pass())
     SATCHEL_TRY(pack_document(engine, *meter.cache_, document, TextForm::raw, std::move(stop)));
   return meter;
 }
 
+Result<std::vector<std::int32_t>> DraftMeter::own_text(std::size_t n, const std::stop_token& stop) {
+  SATCHEL_TRY_ASSIGN(const auto cache, cache_->fork());
+  runtime::Sampler greedy(runtime::Sampling::plain_greedy(0));
+  std::vector<float> logits = logits_;
+  std::vector<std::int32_t> text;
+  for (;;) {
+    text.push_back(greedy.choose(logits, {}));
+    if (text.size() == n) return text;
+    if (stop.stop_requested()) return stopped();
+    SATCHEL_TRY(engine_->model().decode_step(*cache, text.back(), logits));
+  }
+}
+
 Result<DraftSpeed> DraftMeter::measure(std::span<const std::int32_t> text,
+                                       const runtime::DraftSources& sources,
                                        const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(const auto one, cache_->fork());
   SATCHEL_TRY_ASSIGN(const auto several, cache_->fork());
   Pass plain{.engine = *engine_, .cache = *one, .document = document_, .text = text, .stop = stop};
   Pass drafted{
       .engine = *engine_, .cache = *several, .document = document_, .text = text, .stop = stop};
-  runtime::LookupDrafts drafts;
+  const SystemClock clock;
+  runtime::AnswerDrafts drafts(sources, clock);
   SATCHEL_TRY(timed(plain, [&] { return generate_plain(plain); }));
-  SATCHEL_TRY(timed(drafted, [&] { return generate_drafted(drafted, drafts); }));
+  SATCHEL_TRY(timed(drafted, [&] { return generate_drafted(drafted, drafts, clock); }));
   DraftSpeed out{.n_tokens = text.size(),
                  .n_steps = drafted.n_steps,
                  .plain_ms = plain.ms,
                  .drafted_ms = drafted.ms,
                  .plain_cpu_ms = plain.cpu_ms,
                  .drafted_cpu_ms = drafted.cpu_ms,
-                 .drafts = drafts.counts()};
+                 .n_tried = drafted.n_tried,
+                 .tried_ms = drafted.tried_ms,
+                 .drafts = drafts.counts(),
+                 .self_ms = drafted.self_ms};
   for (std::size_t i = 0; i < text.size(); ++i)
     if (plain.hashes[i] != drafted.hashes[i]) ++out.n_other;
   return out;

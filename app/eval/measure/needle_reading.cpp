@@ -14,24 +14,34 @@ using Ids = std::vector<std::int32_t>;
 class Asker {
  public:
   Asker(runtime::Engine& engine, const kvcache::Recipe& recipe, const NeedleContext& context,
-        std::stop_token stop)
-      : engine_(engine), recipe_(recipe), context_(context), stop_(std::move(stop)) {}
+        bool merges_layers, std::stop_token stop)
+      : engine_(engine),
+        recipe_(recipe),
+        context_(context),
+        merges_layers_(merges_layers),
+        stop_(std::move(stop)) {}
 
   Result<void> encode(bool without_context);  // comes first
   Result<NeedleAnswers> ask_one_reading(bool in_turn);
   Result<NeedleAnswers> ask_known();
+  Result<NeedleAnswers> ask_going_on();
 
  private:
   Result<PackedText> read(std::span<const std::int32_t> ids, bool waits = false) {
-    return PackedText::read(
-        engine_, recipe_, {.ids = ids, .n_after = n_after_, .packs_at = part_ends_, .waits = waits},
-        stop_);
+    return PackedText::read(engine_, recipe_,
+                            {.ids = ids,
+                             .n_after = n_after_,
+                             .packs_at = part_ends_,
+                             .waits = waits,
+                             .merges_layers = merges_layers_},
+                            stop_);
   }
   Result<void> answer(PackedText& text, std::size_t number, std::span<const std::int32_t> question);
 
   runtime::Engine& engine_;
   const kvcache::Recipe& recipe_;
   const NeedleContext& context_;
+  bool merges_layers_;
   std::stop_token stop_;
   Ids ids_;                              // of the context
   std::vector<std::size_t> part_ends_;   // all but the last, into ids_
@@ -81,6 +91,7 @@ Result<void> Asker::answer(PackedText& text, std::size_t number,
 Result<NeedleAnswers> Asker::ask_one_reading(bool in_turn) {
   SATCHEL_TRY_ASSIGN(PackedText text, read(ids_, in_turn));
   out_.stats = text.stats();
+  out_.merge_saves = text.merge_saves();
   out_.read_ms = text.read_ms();
   for (std::size_t i = 0; i < questions_.size(); ++i) {
     SATCHEL_TRY(answer(text, i, questions_[i]));
@@ -97,9 +108,36 @@ Result<NeedleAnswers> Asker::ask_known() {
     const Ids& question = questions_[i];
     ids.insert(ids.end(), question.begin(), question.end() - 1);
     SATCHEL_TRY_ASSIGN(PackedText text, read(ids));
-    if (i == 0) out_.stats = text.stats();
+    if (i == 0) out_.stats = text.stats(), out_.merge_saves = text.merge_saves();
     out_.read_ms += text.read_ms();
     SATCHEL_TRY(answer(text, i, std::span(question).last(1)));
+  }
+  return std::move(out_);
+}
+
+Result<NeedleAnswers> Asker::ask_going_on() {
+  std::vector<Ids> right;
+  n_after_ = 0;
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    const Needle& needle = context_.needles[i];
+    std::string said;
+    for (const std::string& value : needle.values) said += (said.empty() ? " " : ", ") + value;
+    said += ".";
+    SATCHEL_TRY_ASSIGN(right.emplace_back(),
+                       engine_.tokenizer().encode(said, runtime::SpecialText::as_text));
+    n_after_ += questions_[i].size() + std::max(needle_answer_tokens(needle), right.back().size());
+  }
+  Ids ids = ids_;
+  ids.insert(ids.end(), questions_[0].begin(), questions_[0].end() - 1);
+  SATCHEL_TRY_ASSIGN(PackedText text, read(ids));
+  out_.stats = text.stats();
+  out_.read_ms = text.read_ms();
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    const auto question =
+        std::span<const std::int32_t>(questions_[i]).last(i == 0 ? 1 : questions_[i].size());
+    SATCHEL_TRY(answer(text, i, question));
+    SATCHEL_TRY(text.go_on(question));
+    SATCHEL_TRY(text.go_on(right[i]));
   }
   return std::move(out_);
 }
@@ -109,8 +147,9 @@ Result<NeedleAnswers> Asker::ask_known() {
 Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                   const NeedleContext& context, const NeedleAsking& asking,
                                   std::stop_token stop) {
-  Asker asker(engine, recipe, context, std::move(stop));
+  Asker asker(engine, recipe, context, asking.merges_layers, std::move(stop));
   SATCHEL_TRY(asker.encode(asking.without_context));
+  if (asking.goes_on) return asker.ask_going_on();
   return asking.question_known ? asker.ask_known() : asker.ask_one_reading(asking.in_turn);
 }
 

@@ -20,12 +20,17 @@ struct NeedleAsking {
   bool question_known = false;
   // The first question is asked before what waits is packed, all others after it.
   bool in_turn = false;
+  // One chat: the first question is known as above; each one, and its right answer, whatever was
+  // said, stays in the cache in front of the next.
+  bool goes_on = false;
   bool without_context = false;  // asks an empty cache: what can be guessed
+  bool merges_layers = false;    // PackedTextRequest::merges_layers; not in turn
 };
 struct NeedleAnswers {
   std::vector<std::string> said;  // to each needle, in their order
   // In nats, of each needle's first value (and a space before it) as the answer.
   std::vector<double> log_probability;
+  std::size_t merge_saves = 0;  // of the same reading
   kvcache::CacheStats stats;  // of the first reading, before its first question; in turn, after it
   double read_ms = 0, answer_ms = 0;  // reading with compression; questions and answers
 };

@@ -5,6 +5,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/base/clock.h"
+#include "kvcache/comparison/layer_merge.h"
 #include "runtime/model/model.h"
 
 namespace satchel::eval {
@@ -26,6 +27,7 @@ Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Reci
     if (!request.waits) SATCHEL_TRY(text.pack());
   }
   text.read_ms_ = clock.steady_ms() - began;
+  if (request.merges_layers) SATCHEL_TRY(text.merge_layers());
   return text;
 }
 
@@ -39,9 +41,21 @@ Result<void> PackedText::pack() {
   return pack_document(*engine_, *cache_, ids_, form_, stop_);
 }
 
+Result<void> PackedText::merge_layers() {
+  kvcache::LayerMerge layers;
+  SATCHEL_TRY(layers.merge_new_pages(*cache_));
+  merge_saves_ = layers.saved_bytes();
+  return {};
+}
+
 Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {
   if (stop_.stop_requested()) return stopped();
   return engine_->model().decode_step(cache, id, logits_);
+}
+
+Result<void> PackedText::go_on(std::span<const std::int32_t> ids) {
+  for (const std::int32_t id : ids) SATCHEL_TRY(step(*cache_, id));
+  return {};
 }
 
 Result<std::unique_ptr<kvcache::Cache>> PackedText::ask(std::span<const std::int32_t> question) {

@@ -1,7 +1,7 @@
 // PackedText: a text that was read once under a recipe and packed, to be asked about any number of
 // times, each time on a copy of the cache, so that no question knows of another.
 //   needs   an Engine that nobody else uses meanwhile, and that outlives it
-//   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of tokenizer and model
+//   errors  MEMORY, CONTEXT_FULL, LAYER_MERGE, cancelled/STOPPED, those of tokenizer and model
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,9 @@ struct PackedTextRequest {
   // are.
   std::span<const std::size_t> packs_at = {};
   bool waits = false;  // what the recipe lets wait at the end of `ids` waits for pack()
+  // Pages are then merged over pairs of layers (kvcache::LayerMerge); those of questions and
+  // answers are not, and stats() tells what was held before. Not with `waits`.
+  bool merges_layers = false;
 };
 
 // How an answer ends, beside the model's own end of turn.
@@ -53,11 +56,16 @@ class PackedText {
   Result<double> log_probability(std::span<const std::int32_t> question,
                                  std::span<const std::int32_t> expected);
 
+  // Tokens of a chat, one by one, in front of whatever is asked from now on.
+  //   needs  n_after of the request not exceeded
+  Result<void> go_on(std::span<const std::int32_t> ids);
+
   // What waits, as at the end of a turn.
   Result<void> pack();
 
   kvcache::CacheStats stats() const { return cache_->stats(); }
-  double read_ms() const { return read_ms_; }  // reading and packing
+  double read_ms() const { return read_ms_; }               // reading and packing
+  std::size_t merge_saves() const { return merge_saves_; }  // LayerMerge::saved_bytes()
 
  private:
   PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache, TextForm form,
@@ -68,6 +76,7 @@ class PackedText {
         stop_(std::move(stop)),
         logits_(engine.config().n_vocabulary) {}
   Result<void> read_to(std::span<const std::int32_t> ids);
+  Result<void> merge_layers();
   // A copy of the cache that has read the question; logits_ are those behind it.
   Result<std::unique_ptr<kvcache::Cache>> ask(std::span<const std::int32_t> question);
   Result<void> step(kvcache::Cache& cache, std::int32_t id);
@@ -79,6 +88,7 @@ class PackedText {
   std::vector<std::int32_t> ids_;  // read so far
   std::vector<float> logits_;      // [n_vocabulary], lent to one call at a time
   double read_ms_ = 0;
+  std::size_t merge_saves_ = 0;
 };
 
 }  // namespace satchel::eval

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -39,7 +40,9 @@ Ids numbers_from(std::size_t first, std::size_t n) {
 struct RowText::Run {
   Ids ids, positions;  // rising
   runtime::PassScratch scratch = {};
-  kernels::Buffer scores = {};  // of attention(): [n_max_]
+  kernels::Buffer scores = {};                  // of attention(): [n_max_]
+  std::span<const IndexRange> stretches = {};   // of read_seeing()
+  std::vector<std::vector<float>> shares = {};  // likewise: [stretches][ids]
 };
 
 kernels::Backend& RowText::backend() const {
@@ -147,21 +150,27 @@ Result<void> RowText::show(std::size_t layer, std::size_t n_tokens) {
   return {};
 }
 
+kernels::LaneQueries RowText::lane_queries(const LayerStep& step, std::size_t head,
+                                           std::span<const kernels::ExactRun> keys) const {
+  const kvcache::LayerShape& shape = config().layers[step.layer].attention;
+  return {.q = step.work.q,
+          .batch = step.batch,
+          .n_heads = shape.n_heads,
+          .head_dim = shape.head_dim,
+          .first_head = head * shape.n_group(),
+          .n_group = shape.n_group(),
+          .keys = {.runs = keys, .pages = {}},
+          .scale = shape.attention_scale,
+          .soft_cap = shape.soft_cap,
+          .window = shape.window,
+          .rope = shape.rope()};
+}
+
 Result<void> RowText::add_scores(const Run& run, const LayerStep& step) {
   const kvcache::LayerShape& shape = config().layers[step.layer].attention;
   for (std::size_t head = 0; head < shape.n_kv_heads; ++head) {
     const kernels::ScoreArgs args{
-        .lane = {.q = step.work.q,
-                 .batch = step.batch,
-                 .n_heads = shape.n_heads,
-                 .head_dim = shape.head_dim,
-                 .first_head = head * shape.n_group(),
-                 .n_group = shape.n_group(),
-                 .keys = {.runs = {&shown_[head], 1}, .pages = {}},
-                 .scale = shape.attention_scale,
-                 .soft_cap = shape.soft_cap,
-                 .window = shape.window,
-                 .rope = shape.rope()},
+        .lane = lane_queries(step, head, {&shown_[head], 1}),
         .lse = step.work.lse,
         .scores = reinterpret_cast<float*>(const_cast<std::byte*>(run.scores.data()))};
     SATCHEL_TRY(backend().score({&args, 1}));
@@ -169,10 +178,39 @@ Result<void> RowText::add_scores(const Run& run, const LayerStep& step) {
   return {};
 }
 
+// needs   step.work.lse as attend() left it
+Result<void> RowText::add_shares(Run& run, const LayerStep& step, std::size_t at) {
+  const kvcache::LayerShape& shape = config().layers[step.layer].attention;
+  const std::size_t n = step.batch.n_tokens * shape.n_heads;
+  const float weight = 1 / static_cast<float>(shape.n_heads * config().n_layers());
+  std::vector<float> all(n), of(n);
+  SATCHEL_TRY(backend().download(bytes_of(all), as_bytes(step.work.lse)));
+  SATCHEL_TRY_ASSIGN(kernels::Buffer lse, backend().allocate(n * sizeof(float)));
+  for (std::size_t s = 0; s < run.stretches.size(); ++s) {
+    of.assign(n, -std::numeric_limits<float>::infinity());
+    SATCHEL_TRY(backend().upload(lse.data(), bytes_of(of)));
+    const auto [begin, end] = run.stretches[s];
+    for (std::size_t head = 0; head < shape.n_kv_heads; ++head) {
+      kernels::ExactRun keys = shown_[head];
+      keys.k += begin * shape.head_dim;
+      keys.v += begin * shape.head_dim;
+      keys.positions += begin;
+      keys.n_tokens = end - begin;
+      const kernels::LogSumExpArgs args{.lane = lane_queries(step, head, {&keys, 1}),
+                                        .lse = reinterpret_cast<float*>(lse.data())};
+      SATCHEL_TRY(backend().logsumexp({&args, 1}));
+    }
+    SATCHEL_TRY(backend().download(bytes_of(of), lse.data()));
+    for (std::size_t i = 0; i < n; ++i)
+      run.shares[s][at + i / shape.n_heads] += weight * std::exp(of[i] - all[i]);
+  }
+  return {};
+}
+
 // Attention is masked by position, so what stands behind a token may be as old as it likes.
 Result<void> RowText::go_through(Run& run, std::size_t layer) {
   Graph& graph = engine_->model().graph();
-  const bool is_scored = run.scores.size() > 0;
+  const bool is_scored = run.scores.size() > 0, is_shared = !run.stretches.empty();
   for (std::size_t at = 0, n = 0; at < run.ids.size(); at += n) {
     n = std::min(runtime::chunk_tokens(config(), static_cast<std::size_t>(run.positions[at])),
                  run.ids.size() - at);
@@ -180,9 +218,10 @@ Result<void> RowText::go_through(Run& run, std::size_t layer) {
     SATCHEL_TRY(store(layer, std::span(run.positions).subspan(at, n), step.work));
     SATCHEL_TRY(show(layer, static_cast<std::size_t>(step.batch.position_max) + 1));
     const kernels::Sequence lanes{.lanes = tables_[layer].get(), .n_tokens = n};
-    SATCHEL_TRY(
-        graph.attend(step, {&lanes, 1}, is_scored ? Graph::Lse::wanted : Graph::Lse::unwanted));
+    SATCHEL_TRY(graph.attend(step, {&lanes, 1},
+                             is_scored || is_shared ? Graph::Lse::wanted : Graph::Lse::unwanted));
     if (is_scored) SATCHEL_TRY(add_scores(run, step));
+    if (is_shared) SATCHEL_TRY(add_shares(run, step, at));
     SATCHEL_TRY(graph.finish(step, run.scratch.hidden() + at * config().width));
   }
   return {};
@@ -212,6 +251,18 @@ Result<std::vector<float>> RowText::read(std::span<const std::int32_t> ids, std:
     SATCHEL_TRY(backend().download(std::as_writable_bytes(row), as_bytes(work.logits)));
   }
   return logits;
+}
+
+Result<std::vector<std::vector<float>>> RowText::read_seeing(
+    std::span<const std::int32_t> ids, std::span<const IndexRange> stretches) {
+  if (ids_.size() + ids.size() > n_max_) return context_full(ids_.size() + ids.size(), n_max_);
+  Run run{.ids = {ids.begin(), ids.end()}, .positions = numbers_from(ids_.size(), ids.size())};
+  run.stretches = stretches;
+  run.shares.assign(stretches.size(), std::vector<float>(ids.size()));
+  SATCHEL_TRY(enter(run, 0));
+  SATCHEL_TRY(go_through(run));
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  return std::move(run.shares);
 }
 
 Result<StretchRows> RowText::rows(std::size_t first, std::size_t n_tokens) const {

@@ -13,6 +13,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "kernels/base/index_range.h"
 #include "kvcache/lanes/arena.h"
 #include "runtime/engine.h"
 #include "runtime/model/graph.h"
@@ -35,6 +36,10 @@ class RowText {
   void truncate(std::size_t n_tokens) { ids_.resize(n_tokens); }
   // Behind the text. Gives the logits [n_logits, n_vocabulary] after the last tokens.
   Result<std::vector<float>> read(std::span<const std::int32_t> ids, std::size_t n_logits);
+  // That without logits. Gives for each stretch of the text before, and each token of ids, the
+  // share of its attention that goes there: the mean over layers and query heads.
+  Result<std::vector<std::vector<float>>> read_seeing(std::span<const std::int32_t> ids,
+                                                      std::span<const IndexRange> stretches);
   Result<StretchRows> rows(std::size_t first, std::size_t n_tokens) const;
   // Behind the text.
   Result<void> place(const StretchRows& stretch);
@@ -67,7 +72,10 @@ class RowText {
   Result<void> show(std::size_t layer, std::size_t n_tokens);
   Result<void> fetch(std::size_t layer, std::size_t first, std::size_t n_tokens,
                      StretchRows& to) const;
+  kernels::LaneQueries lane_queries(const runtime::LayerStep& step, std::size_t head,
+                                    std::span<const kernels::ExactRun> keys) const;
   Result<void> add_scores(const Run& run, const runtime::LayerStep& step);
+  Result<void> add_shares(Run& run, const runtime::LayerStep& step, std::size_t at);
   Result<std::vector<float>> changes(Run& run, std::size_t layer);
   Result<void> keep(Run& run, std::span<const std::int32_t> chosen);
   Result<void> place_keys(std::size_t layer, const StretchRows& stretch, std::size_t first_lane,

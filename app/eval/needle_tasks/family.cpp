@@ -19,6 +19,9 @@ constexpr NeedleFamily kFamilies[] = {
     {"common-words", "the ten words that come most often in a list", make_common_words},
     {"several-turns", "names told in eight messages, each compressed when its turn ends",
      make_several_turns},
+    {"paraphrased", "who keeps what where, asked in other words", make_paraphrased},
+    {"majority", "what most people do, where no single sentence tells", make_majority},
+    {"mixed", "names, things in other words and what most do, in one text", make_mixed},
 };
 
 }  // namespace

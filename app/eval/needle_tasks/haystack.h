@@ -44,6 +44,13 @@ std::vector<std::string> filler_sentences(Rng& rng, std::size_t n);
 // text, never at its very end unless there is nothing else. One text, with blanks between.
 std::string hide(Rng& rng, std::span<const std::string> facts, std::vector<std::string> sentences);
 
+// n sentences that say what somebody does; for each of five habits, what most do of it.
+std::vector<std::string> habit_sentences(Rng& rng, std::size_t n, std::vector<Needle>& asked);
+// A sentence for each of the people that says what they keep where; and each asked for in other
+// words.
+std::vector<std::string> kept_things(Rng& rng, std::span<const Person> people,
+                                     std::vector<Needle>& asked);
+
 NeedleContext make_names(Rng& rng, std::size_t size);
 NeedleContext make_places(Rng& rng, std::size_t size);
 NeedleContext make_numbers(Rng& rng, std::size_t size);
@@ -53,5 +60,8 @@ NeedleContext make_multi_query(Rng& rng, std::size_t size);
 NeedleContext make_tracking(Rng& rng, std::size_t size);
 NeedleContext make_common_words(Rng& rng, std::size_t size);
 NeedleContext make_several_turns(Rng& rng, std::size_t size);
+NeedleContext make_paraphrased(Rng& rng, std::size_t size);
+NeedleContext make_majority(Rng& rng, std::size_t size);
+NeedleContext make_mixed(Rng& rng, std::size_t size);
 
 }  // namespace satchel::eval

@@ -18,6 +18,7 @@ struct NeedleContext {
   // Read one after the other, each compressed before the next: mostly one; messages, several.
   std::vector<std::string> parts;
   std::vector<Needle> needles;
+  std::string ability = {};  // what they ask of a model; "": not said
 };
 
 // 0 to 1: whether the answer begins with the one value; the share of several that are in it as

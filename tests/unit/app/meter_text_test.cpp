@@ -25,5 +25,11 @@ TEST(MeterText, what_was_never_measured_has_no_since) {
   EXPECT_EQ(describe(runtime::Fidelity(), step, 3 * kMinute), "Fidelity: not measured yet.");
 }
 
+TEST(MeterText, what_was_moved_says_of_how_many_and_how_to_read_it) {
+  const std::string text = describe_placed(1200, 5000);
+  EXPECT_NE(text.find("1,200 of 5,000 tokens"), std::string::npos) << text;
+  EXPECT_NE(text.find("/exact"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace satchel::app

@@ -63,10 +63,37 @@ void expect_listed(std::string_view source, std::string_view of) {
         << of << " is after " << part << ": app/cli/systems.json has no such system";
 }
 
-TEST(PublishedSystems, are_those_of_the_list) {
+bool exists(const std::string& file) {
+  return std::filesystem::exists(std::filesystem::path(test::source_dir()) / file);
+}
+
+// The papers that the project set out with.
+constexpr const char* kPapers =
+    "A2ATS,A2SF,Accurate Block Quantization,Attention-Gate,BatchLLM,Block Transformer,"
+    "Cache-Craft,CacheBlend,CacheGen,CSKV,D2O,Double Sparsity,DuoAttention,EasySpec,"
+    "Effectively Compress KV Heads,Elastic Cache,EMS,FastSwitch,GEAR,H2O,Hydragen,InstInfer,"
+    "Keyformer,KIVI,KV Prediction,KVCrush,KVMerger,KVQuant,LoCoCo,Locret,LOOK-M,MatryoshkaKV,"
+    "MiKV,MiniCache,MiniKV,Peak Performance Analysis,PIE,Prepacking,RAPID,RazorAttention,ReKV,"
+    "RetrievalAttention,RotateKV,SAQ,SCBench,Scissorhands,ShadowKV,SnapKV,StreamingLLM,ThinK,"
+    "TidalDecode,TriForce,vAttention,XKV,ZipCache,ZipVL";
+
+TEST(PublishedSystems, have_every_paper_that_the_project_set_out_with) {
   const auto read = read_systems(systems_json());
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_GE(read->size(), 56u);
+  std::istringstream papers(kPapers);
+  for (std::string paper; std::getline(papers, paper, ',');)
+    EXPECT_EQ(std::ranges::count(*read, paper, &PublishedSystem::name), 1) << paper;
+}
+
+TEST(PublishedSystems, have_figures_in_documents_and_tests_that_exist) {
+  for (const PublishedSystem& system : systems()) {
+    const std::string document = system.measured_in.substr(0, system.measured_in.find('#'));
+    EXPECT_TRUE(document.empty() || exists(document)) << system.name << " names " << document;
+    for (const std::string& file : system.tests) {
+      EXPECT_TRUE(exists(file)) << system.name << " names " << file;
+      EXPECT_TRUE(file.starts_with("tests/")) << system.name << " names " << file;
+    }
+  }
 }
 
 TEST(PublishedSystems, name_recipes_that_ship_and_are_after_them) {
@@ -82,8 +109,7 @@ TEST(PublishedSystems, name_files_that_exist_and_cite_them) {
   for (const PublishedSystem& system : systems()) {
     bool is_cited = system.files.empty();
     for (const std::string& file : system.files) {
-      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(test::source_dir()) / file))
-          << system.name << " names " << file;
+      EXPECT_TRUE(exists(file)) << system.name << " names " << file;
       is_cited = is_cited || text_of(file).find(system.source) != std::string::npos;
     }
     EXPECT_TRUE(is_cited) << "no file of " << system.name << " cites " << system.source;
@@ -126,6 +152,8 @@ TEST(PublishedSystems, are_built_where_something_is_named_and_lacking_where_noth
         system.status == SystemStatus::built || system.status == SystemStatus::in_part;
     EXPECT_EQ(is_there, !system.files.empty()) << system.name;
     EXPECT_TRUE(is_there || system.recipes.empty()) << system.name;
+    EXPECT_TRUE(!is_there || !system.tests.empty()) << system.name << " names no test";
+    EXPECT_FALSE(system.compared.empty()) << system.name << " says nothing of its figures";
   }
 }
 
@@ -169,6 +197,13 @@ TEST(PublishedSystems, of_a_list_that_says_too_little_are_refused) {
               HasSubstr("a reason"));
   EXPECT_THAT(refused(R"({"name": "N", "status": "built", "why": "Y", )" + rest + "}"),
               HasSubstr("\"N\" needs"));
+  const std::string built = R"({"name": "N", "status": "built", )" + rest;
+  EXPECT_EQ(refused(built + R"(, "measured": "1", "measured_in": "D", "measured_by": "C"})"), "");
+  EXPECT_THAT(refused(built + R"(, "measured": "1", "measured_by": "C"})"),
+              HasSubstr("a document"));
+  EXPECT_THAT(refused(built + R"(, "measured": "1", "measured_in": "D"})"), HasSubstr("a command"));
+  EXPECT_THAT(refused(built + R"(, "measured_in": "D", "measured_by": "C"})"),
+              HasSubstr("figures for these"));
   EXPECT_THAT(refused("3"), HasSubstr("needs a name"));
   EXPECT_FALSE(read_systems("[]").ok());
   EXPECT_FALSE(read_systems("{").ok());

@@ -59,6 +59,24 @@ TEST(Agreement, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does
   EXPECT_GT(packed.stats.n_evicted, 0u);
 }
 
+TEST(Agreement, with_layers_merged_is_of_the_exact_cache_alone_and_says_what_it_would_save) {
+  const Ids ids = text_ids(500);
+  ScoredText text{.ids = ids, .n_prompt = 450};
+  const ExactLogits logits = value_of(exact_logits(shared_engine(), text, {}));
+  text.merges_layers = true;
+  const Agreement merged =
+      value_of(measure_agreement(shared_engine(), recipe("full"), text, logits, {}));
+  double kl = 0;
+  for (const Compared& token : merged.tokens) kl += token.kl;
+  EXPECT_GT(kl, 0);
+  // A quarter at most: a row of two, in half of the layers.
+  EXPECT_GT(merged.merge_saves, merged.stats.body_bytes / 8);
+  EXPECT_LT(merged.merge_saves, merged.stats.body_bytes / 4);
+  const auto packed = measure_agreement(shared_engine(), recipe("ladder-4"), text, logits, {});
+  ASSERT_FALSE(packed.ok());
+  EXPECT_EQ(packed.error().code, "LAYER_MERGE");
+}
+
 // Up to where what left the tail first is seen, 128 + 128 tokens behind the prompt; then a token
 // that is scored singly sees it at 8 bits, as answers wait for the end of their turn.
 TEST(Agreement, scored_in_chunks_a_token_sees_what_it_sees_singly) {

@@ -63,6 +63,56 @@ TEST_F(KeyBasesOfAModel, are_made_from_texts_for_every_lane_and_the_same_again) 
   EXPECT_EQ(value_of(from(texts, kSilent)).bases.bytes(), made.bases.bytes());
 }
 
+TEST_F(KeyBasesOfAModel, get_values_and_keep_the_keys_coordinates) {
+  const std::string notes = held_out_notes();
+  const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 2400)}};
+  const ValueCalibration made = value_of(calibrate_values(
+      {.engine = shared_engine(), .texts = texts, .stop = {}, .progress = kSilent}));
+  const KeyBases& bases = made.with.bases;
+  EXPECT_EQ(bases.id, shipped().id);
+  EXPECT_EQ(bases.source, shipped().source);
+  EXPECT_EQ(bases.values.size(), 12u);
+  EXPECT_NE(bases.values_id, shipped().values_id) << "of another text";
+  EXPECT_TRUE(made.with.gains.empty());
+  EXPECT_GT(made.share_of_fifth, 0.2);
+  EXPECT_LE(made.share_of_fifth, 1);
+  EXPECT_EQ(KeyBases::parse(bases.bytes(), "t.bases")->bytes(), bases.bytes());
+}
+
+// Of an unseen text: a value's variance in its page that the first fifth of the coordinates hold.
+TEST_F(KeyBasesOfAModel, that_ship_hold_most_of_an_unseen_text_s_values_in_a_fifth) {
+  ASSERT_EQ(shipped().values.size(), 12u) << "the bundled model's come with the program";
+  const std::string notes = held_out_notes();
+  const std::vector<std::int32_t> ids =
+      value_of(profile_ids(shared_engine().tokenizer(), {"notes", notes}, {.n_most = 4 + 6 * 128}));
+  double share = 0;
+  const SeeLayer see = [&](const SeenLayer& layer) {
+    const std::size_t d = layer.shape.head_dim, n_lanes = layer.shape.n_kv_heads;
+    const auto n_first = static_cast<std::size_t>(std::lround(double(d) / 5));
+    for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+      const std::vector<float>& to = shipped().values[layer.first_lane + lane];
+      double first = 0, all = 0;
+      for (std::size_t c = 0; c < d; ++c) {
+        double sum = 0, squares = 0;
+        for (std::size_t t = 4; t < 4 + 128; ++t) {
+          double x = 0;
+          for (std::size_t i = 0; i < d; ++i)
+            x += double(layer.v[(t * n_lanes + lane) * d + i]) * double(to[i * d + c]);
+          sum += x;
+          squares += x * x;
+        }
+        const double variance = squares - sum * sum / 128;
+        all += variance;
+        first += c < n_first ? variance : 0;
+      }
+      share += first / all / 12;
+    }
+  };
+  const LaneSearch search{.engine = shared_engine(), .texts = {}, .stop = {}, .progress = kSilent};
+  ASSERT_TRUE(read_seen(search, ids, 0, 1, see, SeenLayers::all).ok());
+  EXPECT_GT(share, 0.5);  // a fifth of any coordinates: .2
+}
+
 // Of a text that they were not made from: what a lane's keys take where each coordinate has a step
 // of its own, as long as queries allow; but for a constant, ½·log2 of variance times mean square of
 // queries.

@@ -35,6 +35,12 @@ TEST_F(NeedleFile, a_context_may_have_parts_and_a_question_several_values) {
   EXPECT_EQ(several.value()[0].needles[0].values, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(NeedleFile, what_is_asked_for_may_have_a_name) {
+  const std::string rest = R"("context": "One.", "questions": [{"ask": "Who?", "value": "a"}]})";
+  EXPECT_EQ(read("{" + rest).value()[0].ability, "");
+  EXPECT_EQ(read(R"({"ability": "dates", )" + rest).value()[0].ability, "dates");
+}
+
 TEST_F(NeedleFile, a_list_without_texts_is_refused) {
   for (const char* line :
        {R"({"context": [], "questions": [{"ask": "Who?", "value": "a"}]})",

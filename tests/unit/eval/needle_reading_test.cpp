@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "app/eval/measure/packed_text.h"
 #include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
@@ -90,6 +92,23 @@ TEST(NeedleReading, what_waits_is_packed_between_the_first_question_and_the_othe
   for (std::size_t i = 1; i < context.needles.size(); ++i)
     EXPECT_EQ(later.said[i], at_once.said[i]);
   EXPECT_EQ(later.stats.n_evicted, at_once.stats.n_evicted);
+}
+
+// The first question is compressed with the text; what it asked and its answer stand before the
+// second, so an exact cache answers that one otherwise than a copy that never heard of it.
+TEST(NeedleReading, a_chat_that_goes_on_knows_its_first_question_and_has_the_right_answers) {
+  const NeedleContext context = context_of_notes();
+  const NeedleAnswers apart = answers(context, "full"),
+                      chat = answers(context, "full", {.goes_on = true});
+  EXPECT_EQ(chat.said[0], apart.said[0]);
+  // Other spans of the text are read at once, so sums round otherwise.
+  EXPECT_NEAR(chat.log_probability[0], apart.log_probability[0],
+              1e-4 * std::abs(apart.log_probability[0]));
+  EXPECT_GT(chat.log_probability[1], apart.log_probability[1]) << "\"a value\" was said before";
+  const NeedleAnswers known = answers(context, "extreme", {.question_known = true}),
+                      chat_of_few = answers(context, "extreme", {.goes_on = true});
+  EXPECT_EQ(chat_of_few.said[0], known.said[0]);
+  EXPECT_EQ(chat_of_few.stats.n_evicted, known.stats.n_evicted);
 }
 
 TEST(NeedleReading, a_known_question_is_read_with_the_context_and_nothing_without_one) {

@@ -125,6 +125,43 @@ TEST(NeedleFamilies, nothing_but_the_fact_answers_for_a_key) {
   }
 }
 
+TEST(NeedleFamilies, what_most_people_do_is_said_most_often_and_by_no_single_sentence) {
+  const NeedleContext context = made("majority", 600);
+  const std::string text = whole(context);
+  EXPECT_EQ(context.needles.size(), 5u);
+  for (const Needle& needle : context.needles) {
+    const std::string does = needle.ask.substr(needle.ask.rfind(' ') + 1);
+    const std::size_t n_all = n_times(text, " " + does + " "),
+                      n_most = n_times(text, " " + does + " " + needle.values[0] + ".");
+    EXPECT_GT(n_most, 10u) << does;
+    EXPECT_NEAR(double(n_most) / double(n_all), 0.8, 0.05) << does;
+  }
+}
+
+TEST(NeedleFamilies, a_paraphrase_asks_in_words_that_the_text_does_not_have) {
+  const NeedleContext context = made("paraphrased", 900);
+  const std::string text = whole(context);
+  for (const Needle& needle : context.needles) {
+    EXPECT_EQ(text.find(needle.ask.substr(2)), text.npos) << needle.ask;
+    EXPECT_EQ(n_times(text, " in the " + needle.values[0] + "."), 1u) << needle.values[0];
+  }
+}
+
+TEST(NeedleFamilies, of_mixed_questions_each_three_in_turn_are_of_all_kinds) {
+  const NeedleContext context = made("mixed", 900);
+  ASSERT_EQ(context.needles.size(), 9u);
+  for (std::size_t i = 0; i < 9; i += 3) {
+    std::set<std::string> kinds;
+    for (std::size_t k = i; k < i + 3; ++k) {
+      const std::string& ask = context.needles[k].ask;
+      kinds.insert(ask.find("full name") != ask.npos ? "name"
+                   : ask.find("'s ") != ask.npos     ? "thing"
+                                                     : "habit");
+    }
+    EXPECT_EQ(kinds.size(), 3u) << i;
+  }
+}
+
 TEST(NeedleFamilies, the_values_of_a_variable_are_those_that_follow_from_the_statements) {
   const NeedleContext context = made("tracking", 2000);
   std::istringstream in(whole(context));

@@ -134,6 +134,23 @@ TEST_F(Rows, what_stands_behind_a_token_is_not_seen) {
   EXPECT_EQ(rows.v, with_noise.v);
 }
 
+// Shares of all that a token can see add up to one, and reading so is reading.
+TEST_F(Rows, attention_to_all_stretches_is_all_of_it) {
+  RowText text = this->text();
+  ASSERT_TRUE(text.read(head(), 0).ok());
+  ASSERT_TRUE(text.read(document(1), 0).ok());
+  const std::size_t begin = text.n_tokens(), n = kDocument;
+  const IndexRange stretches[] = {{0, kHead}, {kHead, begin}, {begin, begin + n}};
+  const auto shares = value_of(text.read_seeing(document(0), stretches));
+  ASSERT_EQ(shares.size(), 3u);
+  for (std::size_t t = 0; t < n; ++t)
+    EXPECT_NEAR(shares[0][t] + shares[1][t] + shares[2][t], 1, 1e-3) << t;
+  EXPECT_GT(shares[1][n - 1], 0);
+  const StretchRows rows = value_of(text.rows(begin, n)), there = value_of(read().rows(begin, n));
+  EXPECT_EQ(rows.k, there.k);
+  EXPECT_EQ(rows.v, there.v);
+}
+
 TEST_F(Rows, what_changed_most_is_read_again_and_brings_it_nearer) {
   const std::vector<float> exact = value_of(read().read(question(), 20));
   std::vector<double> far;
@@ -217,6 +234,32 @@ TEST_F(Rows, a_composition_is_measured_against_reading) {
     EXPECT_GT(of.first_token_ms, 0);
     EXPECT_EQ(of.n_judged, 0u);
   }
+}
+
+// In the order told nothing has changed; in another one the factor says how much is read again, and
+// all of it is reading.
+TEST_F(Rows, what_depended_on_its_context_is_read_again_in_another) {
+  Composition composition{
+      .head = head(),
+      .documents = {{.ids = document(0), .told = 0}, {.ids = document(1), .told = 1}},
+      .questions = {{.ids = question(), .n_tokens_max = 4}}};
+  using Of = RereadWay::Of;
+  const std::vector<RereadWay> ways = {{.of = Of::context, .share = 0},
+                                       {.of = Of::context, .share = 0.1},
+                                       {.of = Of::context, .share = 100}};
+  const auto same = value_of(measure_composition(engine_, composition, ways, {}));
+  for (std::size_t i = 1; i < same.size(); ++i) {
+    EXPECT_EQ(same[i].reread, 0);
+    EXPECT_EQ(same[i].kl_sum, 0);
+  }
+  std::swap(composition.documents[0], composition.documents[1]);
+  const auto other = value_of(measure_composition(engine_, composition, ways, {}));
+  EXPECT_EQ(other[1].reread, 0);
+  EXPECT_GT(other[1].kl_sum, 0);
+  EXPECT_GT(other[2].reread, 0.04);  // the first had no context: half of .1; the second more
+  EXPECT_LE(other[2].reread, 0.1 + 2.0 / (2 * kDocument));
+  EXPECT_EQ(other[3].reread, 1);
+  EXPECT_EQ(other[3].kl_sum, 0);
 }
 
 // What stands before the edit is as it was; what stands behind it has seen the old text.
