@@ -30,15 +30,6 @@ using satchel::runtime::ChatTask;
 
 constexpr auto kReading = satchel::runtime::Phase::read_prompt;
 
-void addChats(Scene& scene) {
-  const QDateTime now = QDateTime::fromMSecsSinceEpoch(scene.clock.wall);
-  int age = 1;
-  for (const QString& title :
-       {u"What the harbour office wrote about the new moorings"_s, u"Letter to the archive"_s,
-        u"Recipe for rye bread"_s, u"Packing list"_s, u"Contract, second reading"_s})
-    scene.engine.addChat(title, now.addDays(-age++), {userMessage(title)});
-}
-
 void showEmpty(Scene& scene) {
   addChats(scene);
   scene.openModel();
@@ -61,18 +52,6 @@ void showReading(Scene& scene) {
     scene.clock.steady += 900;
     scene.engine.play();
   }
-}
-
-void openSample(Scene& scene, const QString& preset) {
-  addChats(scene);
-  const ChatKey chat = addSample(scene, preset);
-  scene.openModel();
-  scene.engine.script.resume.n_chat_tokens = scene.engine.script.resume.n_reused = 4218;
-  scene.engine.script.resume.ms = 212;
-  scene.engine.script.resume.reread_ms_estimate = 58'000;
-  scene.engine.script.cache = sampleCache(preset, 4218, scene.clock.wall);
-  scene.state.openChat(chat);
-  scene.engine.playAll();
 }
 
 void showSearch(Scene& scene) {
@@ -559,6 +538,8 @@ const State kStates[] = {
     {"46-marks", showMarks, 1280, 820},
     {"47-quotes", showQuotes, 1280, 820},
     {"48-quoted-passage", showQuotedPassage, 1280, 820},
+    {"49-fade", [](Scene& scene) { showHeld(scene, HeldLook::Fade); }},
+    {"50-precision", [](Scene& scene) { showHeld(scene, HeldLook::Precision); }},
 };
 
 }  // namespace

@@ -45,6 +45,27 @@ ChatKey addSample(Scene& scene, const QString& preset) {
                               sampleConversation(), settings);
 }
 
+void addChats(Scene& scene) {
+  const QDateTime now = QDateTime::fromMSecsSinceEpoch(scene.clock.wall);
+  int age = 1;
+  for (const QString& title :
+       {u"What the harbour office wrote about the new moorings"_s, u"Letter to the archive"_s,
+        u"Recipe for rye bread"_s, u"Packing list"_s, u"Contract, second reading"_s})
+    scene.engine.addChat(title, now.addDays(-age++), {userMessage(title)});
+}
+
+void openSample(Scene& scene, const QString& preset) {
+  addChats(scene);
+  const ChatKey chat = addSample(scene, preset);
+  scene.openModel();
+  scene.engine.script.resume.n_chat_tokens = scene.engine.script.resume.n_reused = 4218;
+  scene.engine.script.resume.ms = 212;
+  scene.engine.script.resume.reread_ms_estimate = 58'000;
+  scene.engine.script.cache = sampleCache(preset, 4218, scene.clock.wall);
+  scene.state.openChat(chat);
+  scene.engine.playAll();
+}
+
 runtime::ModelFacts sampleModel() {
   runtime::ModelFacts model;
   model.title = "SmolLM2-135M-Instruct";

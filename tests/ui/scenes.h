@@ -35,10 +35,16 @@ struct Scene {
 
 // A chat of the library: sampleConversation().
 ChatKey addSample(Scene& scene, const QString& preset);
+// Chats to stand beside it.
+void addChats(Scene& scene);
+// The sample among them, open and just resumed.
+void openSample(Scene& scene, const QString& preset);
 // Open, with quotes of its document in two answers; and the passage of the last one over it
 // (quote_scene.cpp).
 void showQuotes(Scene& scene);
 void showQuotedPassage(Scene& scene);
+// Open, which shows how its words are held (held_scene.cpp).
+void showHeld(Scene& scene, HeldLook look);
 runtime::ModelFacts sampleModel();
 runtime::PresetEstimates samplePreviews();
 runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);

@@ -101,6 +101,11 @@ void ScriptedEngine::newChat(const ChatSettings& settings) {
   tell(shownOf(m_open));
 }
 
+void ScriptedEngine::showHeld() {
+  ++m_heldAsked;
+  tell(script.held);
+}
+
 void ScriptedEngine::findQuotes(qint64 answer) {
   m_quotesAsked.append(answer);
   if (!script.quotes.empty()) tell(runtime::QuotesFound{{answer}, script.quotes});

@@ -31,6 +31,7 @@ class ScriptedEngine final : public EngineClient {
     runtime::OlderParts parts;
     runtime::ShelfListed shelf;
     std::vector<runtime::AnswerQuote> quotes;  // told by findQuotes(), once there are some
+    runtime::HeldText held;                    // told by showHeld()
     runtime::MessageId replacedBehind;         // where sendInstead() and answerAgain() cut the chat
     qint64 nextId = 0;                         // of what they add, rising
     runtime::MessagesReplaced switched;        // told by switchTo()
@@ -83,6 +84,7 @@ class ScriptedEngine final : public EngineClient {
   void setThinking(bool thinks) override { m_thinks = thinks; }
   void goOn() override;
   void findQuotes(qint64 answer) override;
+  void showHeld() override;
   void listParts() override { tell(script.parts); }
   void nameParts(const std::vector<std::size_t>& parts) override { m_namedParts = parts; }
   void estimatePresets(quint64 budgetBytes) override;
@@ -117,6 +119,7 @@ class ScriptedEngine final : public EngineClient {
   const QString& replaceAsked() const { return m_replaceAsked; }
   // "keep ID", "remove ID"
   const QString& shelfAsked() const { return m_shelfAsked; }
+  int heldAsked() const { return m_heldAsked; }  // how often
   const QList<qint64>& quotesAsked() const { return m_quotesAsked; }  // of which answers
   // What was asked of all parts last.
   const QString& askedAll() const { return m_askedAll; }
@@ -150,6 +153,7 @@ class ScriptedEngine final : public EngineClient {
   QString m_answer, m_thought;
   QString m_askedAll, m_replaceAsked, m_shelfAsked;
   QStringList m_searched;
+  int m_heldAsked = 0;
   QList<qint64> m_quotesAsked;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;

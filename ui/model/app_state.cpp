@@ -8,6 +8,8 @@
 namespace satchel::ui {
 namespace {
 
+// What is held is looked at again when its changes have paused for so long.
+constexpr std::chrono::milliseconds kHeldRest{300};
 constexpr std::chrono::milliseconds kTypingRest{2000};  // chosen, not measured
 
 }  // namespace
@@ -21,6 +23,9 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   connect(&m_typingRest, &QTimer::timeout, this, [this] {
     if (!m_hasIdleFailed) m_engine->resumeIdle();
   });
+  m_heldDue.setSingleShot(true);
+  m_heldDue.setInterval(kHeldRest);
+  connect(&m_heldDue, &QTimer::timeout, m_engine, &EngineClient::showHeld);
   connect(&m_memory, &MemoryPanelState::previewWanted, this,
           [this](quint64 bytes) { m_engine->estimatePresets(bytes); });
   connect(&m_memory, &MemoryPanelState::noticed, this, &AppState::onReclaimed);

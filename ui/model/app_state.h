@@ -5,7 +5,8 @@
 //            app_state_beyond.cpp  both, where a chat is longer than the model's context ·
 //            app_state_versions.cpp  both, where something is said otherwise ·
 //            app_state_search.cpp  both, of what is looked for ·
-//            app_state_quotes.cpp  both, of what answers repeat of documents
+//            app_state_quotes.cpp  both, of what answers repeat of documents ·
+//            app_state_held.cpp  both, of how the words are held
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
 //            is on the screen stays to be read, as do the words of a chat that could not be opened
@@ -134,6 +135,10 @@ class AppState : public QObject {
   void askAgain(int row, const QList<int>& parts);
   // Each part by itself, then an answer from what they say. False: not now; the notice says why.
   bool askAll(const QString& question);
+  // What the conversation shows of how its words are held; kept up to date as that changes.
+  HeldLook heldLook() const { return m_heldLook; }
+  void setHeldLook(HeldLook look);
+  QString heldSummary() const { return ui::heldSummary(m_conversation.heldInMean()); }
   void showError(const QString& code, const QString& message);
 
  Q_SIGNALS:
@@ -148,6 +153,7 @@ class AppState : public QObject {
   void listingFailed();  // of chats, deleted ones or not
   void foundChanged();
   void messageWanted(int row);
+  void heldLookChanged();
   void questionChanged();
   void namedChanged();
   void partsListed(const satchel::runtime::OlderParts& parts);
@@ -172,6 +178,7 @@ class AppState : public QObject {
   void seeAnswers(const runtime::ChatEvent& event);
   void seeMemory(const runtime::ChatEvent& event);
   void seeQuotes(const runtime::ChatEvent& event);
+  void seeHeld(const runtime::ChatEvent& event);
   void findQuotes(runtime::MessageId answer);
   void setPhase(Phase phase);
   void setIdle();
@@ -245,6 +252,8 @@ class AppState : public QObject {
     bool makesWay = false;             // for a question, which is read and answered next
   };
   PartsReading m_partsReading;
+  HeldLook m_heldLook = HeldLook::Off;
+  QTimer m_heldDue;  // runs while what is shown of it is older than the cache
   ContextQuestion m_question;
   ContextQuestion m_goingOn;  // what is being done about it
   QList<int> m_named;

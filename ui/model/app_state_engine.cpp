@@ -50,6 +50,7 @@ void AppState::see(const runtime::ChatEvent& event) {
   seeAnswers(event);
   seeMemory(event);
   seeQuotes(event);
+  seeHeld(event);
 }
 
 void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {

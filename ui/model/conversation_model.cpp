@@ -59,6 +59,7 @@ void ConversationModel::tellChanged(int row) {
 void ConversationModel::load(const QList<Message>& messages) {
   beginResetModel();
   m_rows.clear();
+  m_held.clear();
   m_rows.reserve(messages.size());
   for (const Message& message : messages) add(message);
   endResetModel();
@@ -120,6 +121,25 @@ void ConversationModel::setQuotes(const runtime::QuotesFound& found) {
       if (quote.answer.value == message.id) quotes.append(quoteOf(quote, message.text));
     if (std::exchange(message.quotes, quotes) != quotes) tellChanged(row);
   }
+}
+
+void ConversationModel::setHeld(const runtime::HeldText& text) {
+  m_held.clear();
+  for (const runtime::HeldMessage& message : text.messages)
+    if (const int row = rowOf(message.message); row >= 0)
+      m_held[m_rows[row].id] = heldStretches(message, m_rows[row].text);
+  Q_EMIT heldChanged();
+}
+
+kvcache::HeldToken ConversationModel::heldInMean() const {
+  QList<HeldStretch> all;
+  qsizetype end = 0;
+  for (const QList<HeldStretch>& stretches : m_held)
+    for (const HeldStretch& one : stretches) {
+      const qsizetype begin = std::exchange(end, end + one.end - one.begin);
+      all.append({begin, end, one.held});
+    }
+  return heldBetween(all, 0, end);
 }
 
 const Message* ConversationModel::documentOf(const MessageQuote& quote) const {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <QAbstractListModel>
+#include <QHash>
 #include <QList>
 #include <functional>
 
 #include "ui/model/engine_types.h"
+#include "ui/model/held_stretch.h"
 
 namespace satchel::ui {
 
@@ -29,6 +31,10 @@ class ConversationModel : public QAbstractListModel {
   void setMarks(const runtime::MarksChanged& marks);
   // Of that answer, or of all of them.
   void setQuotes(const runtime::QuotesFound& found);
+  // How the words of its messages are held; a row's heights do not change with it.
+  void setHeld(const runtime::HeldText& text);
+  QList<HeldStretch> held(int row) const { return m_held.value(m_rows[row].id); }
+  kvcache::HeldToken heldInMean() const;
   // The document that a quote is from; nullptr: it is not here.
   const Message* documentOf(const MessageQuote& quote) const;
   // The id of the version `step` further than the row's; 0: there is none.
@@ -56,12 +62,16 @@ class ConversationModel : public QAbstractListModel {
   bool isStreaming() const;
   const Message& message(int row) const { return m_rows[row]; }
 
+ Q_SIGNALS:
+  void heldChanged();
+
  private:
   void add(const Message& message);
   void tellChanged(int row);
   int rowOf(runtime::MessageId id) const;  // -1: there is none
 
   QList<Message> m_rows;
+  QHash<qint64, QList<HeldStretch>> m_held;  // by their id
   qint64 m_keysGiven = 0;
 };
 

@@ -77,6 +77,8 @@ class EngineClient : public QObject {
   // Tells what that answer of the open chat repeats of its documents, 0: what each does
   // (runtime::QuotesFound).
   virtual void findQuotes(qint64 answer) = 0;
+  // Tells how the open chat's words are held (runtime::HeldText).
+  virtual void showHeld() = 0;
   // Tells the open chat's parts (runtime::OlderParts).
   virtual void listParts() = 0;
   // The next message's answer sees these; none: those that it needs.

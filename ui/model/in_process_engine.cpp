@@ -296,6 +296,10 @@ void InProcessEngine::findQuotes(qint64 answer) {
           [this, answer](const Call& call) { (void)m_service->quotes(m_open, {answer}, call); });
 }
 
+void InProcessEngine::showHeld() {
+  request(ChatTask::show_held, [this](const Call& call) { (void)m_service->held(m_open, call); });
+}
+
 void InProcessEngine::listParts() {
   m_service->make_way();
   request(ChatTask::older_parts,

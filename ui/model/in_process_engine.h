@@ -52,6 +52,7 @@ class InProcessEngine final : public EngineClient {
   void setThinking(bool thinks) override;
   void goOn() override;
   void findQuotes(qint64 answer) override;
+  void showHeld() override;
   void listParts() override;
   void nameParts(const std::vector<std::size_t>& parts) override;
   void estimatePresets(quint64 budgetBytes) override;

@@ -11,6 +11,17 @@ namespace satchel::ui {
 
 // Of a text, how many characters have so many bytes in UTF-8.
 qsizetype charactersOf(QStringView text, std::size_t bytes);
+// The same for one place after the other, none before the last.
+class CharacterWalk {
+ public:
+  explicit CharacterWalk(QStringView text) : m_text(text) {}
+  qsizetype to(std::size_t bytes);
+
+ private:
+  QStringView m_text;
+  std::size_t m_bytes = 0;
+  qsizetype m_at = 0;
+};
 
 // Of an answer's Markdown a stretch that is shown by itself, from `begin` on in the answer's text.
 struct MarkdownStretch {

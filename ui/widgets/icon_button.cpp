@@ -127,6 +127,13 @@ QPainterPath pathOf(Icon icon) {
     case Icon::Again:
       path = againPath();
       break;
+    case Icon::Held:  // lines of text, some of them gone
+      line(4, 5.5, 16, 5.5);
+      line(4, 10, 8, 10);
+      line(13, 10, 16, 10);
+      line(4, 14.5, 5.5, 14.5);
+      line(10, 14.5, 16, 14.5);
+      break;
     case Icon::Document:
       path = documentPath();
       break;

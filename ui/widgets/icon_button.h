@@ -20,7 +20,8 @@ enum class Icon {
   Copy,
   Document,
   Edit,
-  Again
+  Again,
+  Held
 };
 
 // Draws on a grid of 20 x 20, scaled into `rect`.

@@ -21,7 +21,9 @@
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/conversation/held_strip.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/held_bar.h"
 #include "ui/widgets/logo.h"
 #include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
@@ -88,6 +90,8 @@ QWidget* MainWindow::makeCentre() {
   m_empty = new EmptyState(centre);
   m_conversation = new ConversationView(centre);
   m_conversation->setConversation(m_state->conversation());
+  m_heldBar = new HeldBar(centre);
+  m_heldStrip = new HeldStrip(m_conversation);
   m_stack = new QStackedWidget(centre);
   m_stack->addWidget(m_empty);
   m_stack->addWidget(m_conversation);
@@ -105,6 +109,7 @@ QWidget* MainWindow::makeCentre() {
   column->addLayout(centred(m_deviceNote));
   column->addLayout(centred(m_banner));
   column->addLayout(centred(m_resume));
+  column->addLayout(centred(m_heldBar));
   column->addWidget(m_stack, 1);
   column->addLayout(centred(m_progress));
   column->addLayout(centred(m_question));
@@ -157,6 +162,7 @@ void MainWindow::connectState() {
   connectBeyond();
   connectVersions();
   connectQuotes();
+  connectHeld();
   connectShelf();
 }
 

@@ -21,6 +21,8 @@ class ChatListPanel;
 class Composer;
 class ConversationView;
 class EmptyState;
+class HeldBar;
+class HeldStrip;
 class IconButton;
 class LedgerDialog;
 class MemoryPanel;
@@ -52,6 +54,7 @@ class MainWindow : public QMainWindow {
   Banner* namedChip() { return m_named; }
   Banner* editingChip() { return m_editing; }
   Banner* placedChip() { return m_placed; }
+  HeldBar* heldBar() { return m_heldBar; }
   QuestionCard* question() { return m_question; }
   ProgressStrip* progress() { return m_progress; }
   EmptyState* emptyState() { return m_empty; }
@@ -71,6 +74,8 @@ class MainWindow : public QMainWindow {
   void connectBeyond();
   void connectVersions();
   void connectQuotes();
+  void connectHeld();
+  void refreshHeld();
   void showQuote(int row, int quote);  // row -1: there is none
   void replace(int row);
   void refreshEditing();
@@ -106,6 +111,9 @@ class MainWindow : public QMainWindow {
   QPushButton* m_device = nullptr;
   IconButton* m_foldChats = nullptr;
   IconButton* m_foldMemory = nullptr;
+  IconButton* m_held = nullptr;
+  HeldBar* m_heldBar = nullptr;
+  HeldStrip* m_heldStrip = nullptr;
   Banner* m_banner = nullptr;
   Banner* m_resume = nullptr;
   Banner* m_deviceNote = nullptr;

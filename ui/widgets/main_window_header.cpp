@@ -42,6 +42,8 @@ QWidget* MainWindow::makeHeader() {
   auto* header = new QWidget(this);
   m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chat list (Ctrl+B)"), header);
   m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"), header);
+  m_held = new IconButton(Icon::Held, tr("Show how the words are held (Ctrl+H)"), header);
+  m_held->setCheckable(true);
   auto* help = new IconButton(Icon::Help, tr("Keyboard shortcuts (F1)"), header);
   m_title = new TitleLabel(header);
   m_title->setTextFormat(Qt::PlainText);
@@ -72,6 +74,7 @@ QWidget* MainWindow::makeHeader() {
   row->addWidget(m_model);
   row->addWidget(m_device);
   row->addSpacing(kGapSmall);
+  row->addWidget(m_held);
   row->addWidget(help);
   row->addWidget(m_foldMemory);
   connect(m_foldChats, &QAbstractButton::clicked, this,

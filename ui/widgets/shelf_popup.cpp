@@ -14,7 +14,7 @@
 namespace satchel::ui {
 namespace {
 
-constexpr int kPopupWidth = 460;
+constexpr int kShelfWidth = 460;
 constexpr int kRowsMax = 8;  // more are scrolled to
 constexpr int kIdRole = Qt::UserRole, kKeptRole = Qt::UserRole + 1, kTitleRole = Qt::UserRole + 2;
 
@@ -57,7 +57,7 @@ ShelfPopup::ShelfPopup(const std::vector<runtime::ShelvedDocument>& shelf, QWidg
   column()->addWidget(m_list);
   column()->addSpacing(kGap);
   column()->addLayout(buttons);
-  setFixedWidth(kPopupWidth);
+  setFixedWidth(kShelfWidth);
   for (QPushButton* button : {m_begin, m_keep, m_remove}) {
     button->setCursor(Qt::PointingHandCursor);
     button->setVisible(!shelf.empty());

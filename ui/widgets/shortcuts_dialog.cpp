@@ -13,7 +13,7 @@ void showShortcuts(QWidget* parent) {
   const auto tr = [](const char* text) { return QDialog::tr(text); };
   QDialog dialog(parent);
   dialog.setWindowTitle(tr("Keyboard shortcuts"));
-  const std::array<std::pair<QString, QString>, 19> keys = {{
+  const std::array<std::pair<QString, QString>, 20> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop")},
@@ -28,6 +28,7 @@ void showShortcuts(QWidget* parent) {
       {tr("Ctrl+B"), tr("Show or hide the chat list")},
       {tr("Ctrl+M"), tr("Show or hide the memory panel")},
       {tr("Ctrl+L"), tr("Show the compression history of this chat")},
+      {tr("Ctrl+H"), tr("Show how much of each word the model still holds")},
       {tr("Ctrl+T"), tr("Show or hide the thoughts before the last answer")},
       {tr("Ctrl+D"), tr("Show the passages of documents that the last answer quotes")},
       {tr("Ctrl+P"), tr("Show which older parts the last answer saw")},

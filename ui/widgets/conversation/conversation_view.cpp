@@ -61,6 +61,7 @@ void ConversationView::setConversation(ConversationModel* model) {
   m_model = model;
   refreshView();
   setModel(model);
+  connect(model, &ConversationModel::heldChanged, viewport(), qOverload<>(&QWidget::update));
 }
 
 // A bar with nothing to scroll keeps its place and is not seen.
@@ -221,11 +222,25 @@ void ConversationView::mouseMoveEvent(QMouseEvent* event) {
   viewport()->setCursor(kind == MessageHit::Text      ? Qt::IBeamCursor
                         : kind == MessageHit::Nothing ? Qt::ArrowCursor
                                                       : Qt::PointingHandCursor);
-  viewport()->setToolTip(
-      kind == MessageHit::Quote
-          ? tipText(sourceText(m_model->message(found.row.row()).quotes[found.hit.quote]))
-          : toolTipOf(kind, found.row.isValid() && isUsers(found.row.row())));
+  viewport()->setToolTip(tipOf(found));
   setHovered(found.row, kind == MessageHit::CopyCode);
+}
+
+QString ConversationView::tipOf(const Found& found) {
+  if (!found.row.isValid()) return {};
+  const QString held = found.hit.kind == MessageHit::Text || found.hit.kind == MessageHit::Quote
+                           ? m_layouts.layout(found.row).heldTextAt(found.hit.place)
+                           : QString();
+  if (!held.isEmpty()) return tipText(held);
+  const Message& message = m_model->message(found.row.row());
+  if (found.hit.kind == MessageHit::Quote)
+    return tipText(sourceText(message.quotes[found.hit.quote]));
+  return toolTipOf(found.hit.kind, isUsers(found.row.row()));
+}
+
+void ConversationView::setHeldLook(HeldLook look) {
+  m_delegate->heldLook = look;
+  viewport()->update();
 }
 
 bool ConversationView::isUsers(int row) const {

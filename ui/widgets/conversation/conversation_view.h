@@ -25,10 +25,13 @@ class ConversationView : public QListView {
   explicit ConversationView(QWidget* parent = nullptr);
 
   void setConversation(ConversationModel* model);
+  ConversationModel* conversation() const { return m_model; }
   QString selectedText() const;
   void copySelection();
   // Scrolls there, once what was just loaded is laid out.
   void showRow(int row);
+  // What is shown of how the words are held, and by a tip of those under the mouse.
+  void setHeldLook(HeldLook look);
   void toggleLastThoughts();
   void askLastParts();
   // What the menu of a row has besides copying. `canMark`: whether there is something to mark.
@@ -86,6 +89,7 @@ class ConversationView : public QListView {
   void addVersionActions(QMenu& menu, int row);
   void addMarkActions(QMenu& menu, int row);
   void askToForget(const QPersistentModelIndex& row);
+  QString tipOf(const Found& found);
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);
   void toggleThoughts(int row);

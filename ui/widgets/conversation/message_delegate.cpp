@@ -2,6 +2,8 @@
 
 #include <QPainter>
 
+#include "ui/model/conversation_model.h"
+
 namespace satchel::ui {
 
 MessageDelegate::MessageDelegate(LayoutCache* layouts, QObject* parent)
@@ -10,7 +12,10 @@ MessageDelegate::MessageDelegate(LayoutCache* layouts, QObject* parent)
 void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                             const QModelIndex& index) const {
   const auto [from, to] = selected(index);
-  const MessageLayout& layout = m_layouts->layout(index);
+  MessageLayout& layout = m_layouts->layout(index);
+  const auto& model = static_cast<const ConversationModel&>(*index.model());
+  layout.setHeld(heldLook,
+                 heldLook == HeldLook::Off ? QList<HeldStretch>() : model.held(index.row()));
   painter->save();
   painter->translate(option.rect.topLeft());
   const QRectF clip = painter->hasClipping() ? painter->clipBoundingRect()

@@ -34,6 +34,7 @@ class MessageDelegate : public QStyledItemDelegate {
   TextSelection selection;
   QPersistentModelIndex copyHovered;  // the row whose Copy is under the mouse
   QPersistentModelIndex hovered;      // the row under the mouse
+  HeldLook heldLook = HeldLook::Off;
 
  private:
   LayoutCache* m_layouts;

@@ -86,6 +86,7 @@ void MessageLayout::setContent(const Message& content) {
   const bool hasOtherQuotes = content.quotes != m_content.quotes;
   if (content.role != m_content.role || hasOtherQuotes) m_parts.clear();
   m_content = content;
+  m_held.clear();
   m_tools.setContent(content);
   if (isUser()) {
     const bool isDocument = !content.documentTitle.isEmpty();
@@ -106,19 +107,36 @@ void MessageLayout::setContent(const Message& content) {
   place();
 }
 
-// They are known of whole answers only, whose parts stay as they are.
-void MessageLayout::linkQuotes() {
+// A user's message has one part, which may be shown up to some word only.
+void MessageLayout::forEachSource(const std::function<void(Part& part, qsizetype begin)>& see) {
   qsizetype at = 0;
-  for (const Part& part : m_parts) {
-    const qsizetype begin = m_content.text.indexOf(part.source.text, at);
+  for (Part& part : m_parts) {
+    const qsizetype begin = isUser() ? 0 : m_content.text.indexOf(part.source.text, at);
     if (begin < 0) continue;
     at = begin + part.source.text.size();
-    if (part.source.kind == MessagePart::Prose)
-      ui::linkQuotes(
-          *part.document,
-          quotesShown(m_content.quotes, {part.source.text, begin}, part.document->toPlainText()),
-          m_theme);
+    see(part, begin);
   }
+}
+
+// They are known of whole answers only, whose parts stay as they are.
+void MessageLayout::linkQuotes() {
+  forEachSource([this](Part& part, qsizetype begin) {
+    if (part.source.kind != MessagePart::Prose) return;
+    ui::linkQuotes(
+        *part.document,
+        quotesShown(m_content.quotes, {part.source.text, begin}, part.document->toPlainText()),
+        m_theme);
+  });
+}
+
+void MessageLayout::setHeld(HeldLook look, const QList<HeldStretch>& stretches) {
+  if (!m_held.take(look, stretches) && m_held.isPlaced()) return;
+  std::vector<MarkdownStretch> sources(m_parts.size());
+  forEachSource([&](Part& part, qsizetype begin) {
+    sources[std::size_t(&part - m_parts.data())] = {part.source.text, begin};
+  });
+  for (std::size_t i = 0; i < m_parts.size(); ++i)
+    m_held.placePart(sources[i], m_parts[i].document->toPlainText());
 }
 
 // Keeps the parts that stand; what streams changes only the last one.
@@ -322,6 +340,7 @@ void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible
   QAbstractTextDocumentLayout::PaintContext context;
   context.palette = paletteOf(m_theme);
   context.clip = visible.translated(-part.text.topLeft());
+  m_held.addTo(context, index, part.document.get(), m_theme);
   if (from < to && from.part <= index && index <= to.part) {
     QAbstractTextDocumentLayout::Selection selection;
     selection.cursor = QTextCursor(part.document.get());

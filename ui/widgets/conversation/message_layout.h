@@ -8,11 +8,13 @@
 #include <QList>
 #include <QRectF>
 #include <QString>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "ui/model/engine_types.h"
 #include "ui/model/markdown_parts.h"
+#include "ui/widgets/conversation/held_overlay.h"
 #include "ui/widgets/conversation/message_tools.h"
 #include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
@@ -54,6 +56,10 @@ class MessageLayout {
   ~MessageLayout();
 
   void setContent(const Message& content);
+  // What draw() shows of how its words are held; its height stays.
+  void setHeld(HeldLook look, const QList<HeldStretch>& stretches);
+  // In words, of those at a place; empty: it is not shown.
+  QString heldTextAt(TextPlace place) const { return m_held.textAt(place.part, place.character); }
   int height() const { return m_height; }
   int width() const { return m_width; }
   // Parts laid out since it was made: for tests of what streaming costs.
@@ -87,6 +93,8 @@ class MessageLayout {
   bool showsDots() const { return m_parts.empty() && m_thoughts.isEmpty(); }
   void setParts(const QList<MessagePart>& parts);
   void linkQuotes();
+  // Of each part that the message's text has, where it begins in it.
+  void forEachSource(const std::function<void(Part& part, qsizetype begin)>& see);
   bool grow(Part& part, const MessagePart& source);
   Part makePart(const MessagePart& source);
   void place();
@@ -105,6 +113,7 @@ class MessageLayout {
   ThoughtBlock m_thoughts;
   MessageTools m_tools;
   std::vector<Part> m_parts;
+  HeldOverlay m_held;
   QRectF m_bubble, m_expand;
   QRectF m_footnote;
   int m_height = 0;

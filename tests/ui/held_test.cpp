@@ -1,0 +1,196 @@
+// How the words of a chat are held, shown on them.
+#include <gtest/gtest.h>
+
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "life.h"
+#include "runtime/chat/chat_service.h"
+#include "runtime/limits/presets.h"
+#include "scenes.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/conversation/held_overlay.h"
+#include "ui/widgets/conversation/held_strip.h"
+#include "ui/widgets/held_bar.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+
+runtime::HeldMessage messageOf(std::initializer_list<runtime::HeldWords> words) {
+  return {{1}, words};
+}
+QStringList shownOf(const QList<HeldStretch>& stretches, const QString& markdown,
+                    const QString& shown) {
+  QStringList out;
+  for (const HeldStretch& one : heldShown(stretches, {markdown, 0}, shown))
+    out.append(shown.sliced(one.begin, one.end - one.begin) + u": "_s + heldText(one.held));
+  return out;
+}
+
+TEST(HeldStretches, bytes_become_characters_also_where_a_token_ends_inside_one) {
+  const QString text = u"na\u00EFve \u65E5\u672C \U0001F600!"_s;
+  const QList<HeldStretch> found = heldStretches(
+      messageOf({{{0, 3}, {1, 16}}, {{3, 8}, {1, 4}}, {{8, 14}, {0.5f, 4}}, {{14, 20}, {1, 16}}}),
+      text);
+  ASSERT_EQ(found.size(), 4);
+  EXPECT_EQ(found[2].begin, text.indexOf(u'\u672C') - 0);
+  EXPECT_EQ(found[3].end, text.size());
+  for (int i = 1; i < 4; ++i) EXPECT_EQ(found[i].begin, found[i - 1].end);
+}
+
+TEST(HeldStretches, words_of_markdown_are_found_in_what_is_shown) {
+  const QString markdown = u"The **spare key** lies [here](https://example.org/a) now."_s;
+  const QString shown = u"The spare key lies here now."_s;
+  const auto at = [&](const QString& word) { return markdown.indexOf(word); };
+  const QList<HeldStretch> held = {{0, at(u"spare"_s), {1, 16}},
+                                   {at(u"spare"_s), at(u"lies"_s), {0.5f, 4.5f}},
+                                   {at(u"lies"_s), at(u"now"_s), {0, 0}}};
+  EXPECT_EQ(
+      shownOf(held, markdown, shown),
+      QStringList({u"The: Held exactly"_s, u"spare key: Held by 50 % of the heads, at 4.5 bits"_s,
+                   u"lies here: Not held any more"_s}))
+      << "what was not read yet is not marked";
+  EXPECT_EQ(shownOf({}, markdown, shown), QStringList());
+}
+
+TEST(HeldStretches, the_words_for_people_never_round_to_more_or_less_than_there_is) {
+  EXPECT_EQ(heldText({1, 16}), u"Held exactly"_s);
+  EXPECT_EQ(heldText({1, 4.5f}), u"Held by all heads, at 4.5 bits"_s);
+  EXPECT_EQ(heldText({0.999f, 16}), u"Held by 99 % of the heads, exactly"_s);
+  EXPECT_EQ(heldText({0.004f, 8}), u"Held by less than 1 % of the heads, at 8 bits"_s);
+  EXPECT_EQ(heldText({0, 0}), u"Not held any more"_s);
+  EXPECT_EQ(heldText({0, 0, true}), u"Kept aside: it is fetched where a question needs it"_s);
+  const QList<HeldStretch> little = {{0, 4, {0.01f, 4}}, {5, 9, {0.995f, 4}}};
+  EXPECT_EQ(shownOf(little, u"some text"_s, u"some text"_s)[0],
+            u"some: Held by 6 % of the heads, at 4 bits"_s)
+      << "rounded up, as it is not gone";
+}
+
+TEST(HeldColors, what_is_gone_is_paler_than_what_is_held_and_can_be_read) {
+  for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+    float before = 0;
+    for (const float share : {0.0f, 0.3f, 0.6f, 1.0f}) {
+      const float now = float(heldColors({share, 4}, HeldLook::Fade, *theme).text.alphaF());
+      EXPECT_GT(now, before);
+      before = now;
+    }
+    EXPECT_EQ(before, 1.0f);
+    const auto behind = [&](float bits) {
+      return heldColors({1, bits}, HeldLook::Precision, *theme).behind.alphaF();
+    };
+    EXPECT_LT(behind(2), behind(4));
+    EXPECT_LT(behind(4), behind(16));
+    EXPECT_FALSE(heldColors({0, 0}, HeldLook::Precision, *theme).behind.isValid());
+  }
+}
+
+class HeldTest : public testing::Test {
+ protected:
+  HeldTest() {
+    scene.show();
+    showHeld(scene, HeldLook::Off);
+  }
+  void press(Qt::Key key) {
+    QTest::keyClick(scene.window->composer()->edit(), key, Qt::ControlModifier);
+    Scene::settle();
+  }
+  bool isStripSeen() const { return scene.window->findChild<HeldStrip*>()->isVisible(); }
+  QImage picture() { return scene.window->conversation()->viewport()->grab().toImage(); }
+
+  Scene scene;
+};
+
+TEST_F(HeldTest, the_key_shows_it_and_hides_it_and_only_then_is_the_engine_asked) {
+  EXPECT_EQ(scene.engine.heldAsked(), 0);
+  EXPECT_FALSE(scene.window->heldBar()->isVisible());
+  const QImage plain = picture();
+  press(Qt::Key_H);
+  EXPECT_EQ(scene.engine.heldAsked(), 1);
+  EXPECT_TRUE(scene.window->heldBar()->isVisible());
+  EXPECT_TRUE(scene.window->heldBar()->summary().contains(u"of the heads"_s));
+  EXPECT_TRUE(isStripSeen());
+  press(Qt::Key_H);
+  EXPECT_FALSE(scene.window->heldBar()->isVisible());
+  EXPECT_FALSE(isStripSeen());
+  EXPECT_EQ(picture(), plain);
+  EXPECT_TRUE(scene.state.conversation()->held(0).isEmpty());
+}
+
+TEST_F(HeldTest, both_looks_change_what_is_drawn_and_no_line_moves) {
+  const int width = scene.window->conversation()->viewport()->width();
+  press(Qt::Key_H);
+  QTest::mouseClick(scene.window->heldBar()->precision(), Qt::LeftButton);
+  Scene::settle();
+  const QImage precision = picture();
+  EXPECT_EQ(scene.window->conversation()->viewport()->width(), width);
+  const int range = scene.window->conversation()->verticalScrollBar()->maximum();
+  QTest::mouseClick(scene.window->heldBar()->fade(), Qt::LeftButton);
+  Scene::settle();
+  EXPECT_NE(picture(), precision);
+  EXPECT_EQ(scene.window->conversation()->verticalScrollBar()->maximum(), range);
+  EXPECT_EQ(scene.engine.heldAsked(), 1) << "the same figures";
+  EXPECT_TRUE(scene.window->heldBar()->fade()->isChecked());
+  EXPECT_FALSE(scene.window->heldBar()->precision()->isChecked());
+}
+
+TEST_F(HeldTest, a_word_says_in_words_how_it_is_held) {
+  press(Qt::Key_H);
+  ConversationView* view = scene.window->conversation();
+  view->verticalScrollBar()->setValue(0);
+  Scene::settle();
+  const QModelIndex first = scene.state.conversation()->index(0);
+  const QPoint place = view->visualRect(first).center();
+  QTest::mouseMove(view->viewport(), place);
+  Scene::settle();
+  EXPECT_TRUE(view->viewport()->toolTip().contains(u"eld"_s))
+      << view->viewport()->toolTip().toStdString();
+}
+
+TEST_F(HeldTest, it_is_looked_at_again_when_the_memory_has_changed) {
+  press(Qt::Key_H);
+  ASSERT_EQ(scene.engine.heldAsked(), 1);
+  scene.engine.script.held.messages.clear();
+  scene.engine.tell(scene.engine.script.cache);
+  scene.engine.tell(scene.engine.script.cache);
+  EXPECT_TRUE(QTest::qWaitFor([this] { return scene.engine.heldAsked() == 2; }));
+  EXPECT_TRUE(scene.state.conversation()->held(0).isEmpty());
+  press(Qt::Key_H);
+  scene.engine.tell(scene.engine.script.cache);
+  EXPECT_EQ(scene.engine.heldAsked(), 2) << "it is not shown any more";
+}
+
+TEST_F(HeldTest, a_click_on_the_strip_goes_there) {
+  scene.window->resize(900, 480);
+  press(Qt::Key_H);
+  QScrollBar* bar = scene.window->conversation()->verticalScrollBar();
+  ASSERT_GT(bar->maximum(), 0);
+  auto* strip = scene.window->findChild<HeldStrip*>();
+  QTest::mouseClick(strip, Qt::LeftButton, {}, QPoint(5, 1));
+  EXPECT_EQ(bar->value(), 0);
+  QTest::mouseClick(strip, Qt::LeftButton, {}, QPoint(5, strip->height() - 2));
+  EXPECT_EQ(bar->value(), bar->maximum());
+}
+
+TEST(HeldInProcessTest, the_engine_tells_it_of_every_message_of_a_compressed_chat) {
+  const QTemporaryDir folder;
+  Life life(folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.setHeldLook(HeldLook::Fade);
+  life.state.send(u"Where is the spare key of the lighthouse?"_s);
+  const ConversationModel& rows = *life.state.conversation();
+  ASSERT_TRUE(life.wait([&] {
+    return rows.rowCount() == 2 && life.state.phase() == AppState::Phase::Ready &&
+           !rows.held(0).isEmpty() && !rows.held(1).isEmpty();
+  })) << life.error();
+  EXPECT_EQ(rows.held(0).front().begin, 0);
+  EXPECT_EQ(rows.held(0).back().end, rows.message(0).text.size());
+  EXPECT_EQ(heldText(rows.held(0).front().held), u"Held exactly"_s);
+}
+
+}  // namespace
+}  // namespace satchel::ui

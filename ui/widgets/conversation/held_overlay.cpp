@@ -1,0 +1,82 @@
+#include "ui/widgets/conversation/held_overlay.h"
+
+#include <QTextCursor>
+#include <QTextDocument>
+#include <algorithm>
+
+namespace satchel::ui {
+namespace {
+
+using kvcache::HeldToken;
+
+constexpr float kFaintest = 0.3f;   // of text that is gone: can still be read
+constexpr float kMostTint = 0.42f;  // behind what is held exactly
+constexpr float kExactBits = 16;
+
+float precisionOf(const HeldToken& held) {
+  return std::clamp(held.bits / kExactBits, 0.0f, 1.0f);
+}
+
+float opacityOf(const HeldToken& held) {
+  return kFaintest + (1 - kFaintest) * std::clamp(held.share, 0.0f, 1.0f);
+}
+
+}  // namespace
+
+HeldColors heldColors(const HeldToken& held, HeldLook look, const Theme& theme) {
+  HeldColors colors;
+  if (look == HeldLook::Fade || held.share == 0) {
+    colors.text = theme.text;
+    colors.text.setAlphaF(opacityOf(held));
+  }
+  if (look == HeldLook::Precision && held.share > 0) {
+    colors.behind = theme.accent;
+    colors.behind.setAlphaF(kMostTint * precisionOf(held));
+  }
+  return colors;
+}
+
+QColor heldColor(const HeldToken& held, HeldLook look, const Theme& theme) {
+  QColor color = theme.accent;
+  color.setAlphaF(held.share == 0          ? 0.0f
+                  : look == HeldLook::Fade ? std::clamp(held.share, 0.08f, 1.0f)
+                                           : std::max(0.12f, precisionOf(held)));
+  return color;
+}
+
+bool HeldOverlay::take(HeldLook look, const QList<HeldStretch>& stretches) {
+  if (look == m_look && stretches == m_stretches) return false;
+  m_look = look;
+  m_stretches = stretches;
+  clear();
+  return true;
+}
+
+void HeldOverlay::placePart(const MarkdownStretch& source, const QString& shown) {
+  m_parts.push_back(heldShown(m_stretches, source, shown));
+}
+
+void HeldOverlay::addTo(QAbstractTextDocumentLayout::PaintContext& context, int part,
+                        QTextDocument* document, const Theme& theme) const {
+  if (isOff() || part >= int(m_parts.size())) return;
+  const int last = document->characterCount() - 1;
+  for (const HeldStretch& stretch : m_parts[std::size_t(part)]) {
+    const HeldColors colors = heldColors(stretch.held, m_look, theme);
+    QAbstractTextDocumentLayout::Selection selection;
+    selection.cursor = QTextCursor(document);
+    selection.cursor.setPosition(std::min(int(stretch.begin), last));
+    selection.cursor.setPosition(std::min(int(stretch.end), last), QTextCursor::KeepAnchor);
+    if (colors.text.isValid()) selection.format.setForeground(colors.text);
+    if (colors.behind.isValid()) selection.format.setBackground(colors.behind);
+    context.selections.append(selection);
+  }
+}
+
+QString HeldOverlay::textAt(int part, int character) const {
+  if (isOff() || part >= int(m_parts.size())) return {};
+  const QList<HeldStretch>& stretches = m_parts[std::size_t(part)];
+  const auto found = std::ranges::upper_bound(stretches, character, {}, &HeldStretch::end);
+  return found != stretches.end() && found->begin <= character ? heldText(found->held) : QString();
+}
+
+}  // namespace satchel::ui

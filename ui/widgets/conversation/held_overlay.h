@@ -1,0 +1,45 @@
+// HeldOverlay: how the words of a message are held, drawn on them; and the colours that the strip
+// beside the conversation and the bar above it share with it.
+#pragma once
+
+#include <QAbstractTextDocumentLayout>
+#include <vector>
+
+#include "ui/model/held_stretch.h"
+#include "ui/widgets/theme.h"
+
+class QTextDocument;
+
+namespace satchel::ui {
+
+// Of words that are held so; each colour may be none.
+struct HeldColors {
+  QColor text, behind;
+};
+HeldColors heldColors(const kvcache::HeldToken& held, HeldLook look, const Theme& theme);
+// The same as one colour, for a place too small for words.
+QColor heldColor(const kvcache::HeldToken& held, HeldLook look, const Theme& theme);
+
+class HeldOverlay {
+ public:
+  // What the message's parts are held like; true: it is another than before.
+  bool take(HeldLook look, const QList<HeldStretch>& stretches);
+  // The message changed: its parts are placed anew.
+  void clear() { m_parts.clear(); }
+  bool isPlaced() const { return m_look == HeldLook::Off || !m_parts.empty(); }
+  bool isOff() const { return m_look == HeldLook::Off; }
+  // The next part of the message: its Markdown and what is shown of it.
+  void placePart(const MarkdownStretch& source, const QString& shown);
+
+  void addTo(QAbstractTextDocumentLayout::PaintContext& context, int part, QTextDocument* document,
+             const Theme& theme) const;
+  // What the words at a place are held like; empty: nothing is known of them.
+  QString textAt(int part, int character) const;
+
+ private:
+  HeldLook m_look = HeldLook::Off;
+  QList<HeldStretch> m_stretches;
+  std::vector<QList<HeldStretch>> m_parts;  // characters of what is shown
+};
+
+}  // namespace satchel::ui
