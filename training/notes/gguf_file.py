@@ -23,6 +23,11 @@ FILE_TYPES = {
     "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0,
     "q4_0": gguf.LlamaFileType.MOSTLY_Q4_0,
 }
+PLAIN = {
+    "f32": gguf.GGMLQuantizationType.F32,
+    "f16": gguf.GGMLQuantizationType.F16,
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+}  # that nearly keep a weight's value
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -93,25 +98,51 @@ def write(to: pathlib.Path, model: Llama, v: Vocabulary, kind: str, name: str) -
         out.close()
 
 
-def read(path: pathlib.Path) -> Llama:
-    """The model in a GGUF file, in float32."""
-    reader = gguf.GGUFReader(path)
+class Foreign(Exception):
+    """A model that `Llama` is not; says why."""
+
+
+def read_shape(reader: gguf.GGUFReader) -> Shape:
     key = lambda name: reader.fields["llama." + name].contents()  # noqa: E731
-    n_vocab = len(reader.fields["tokenizer.ggml.tokens"].contents())
-    model = Llama(
-        Shape(
-            n_vocab=n_vocab,
-            width=key("embedding_length"),
-            n_layers=key("block_count"),
-            n_heads=key("attention.head_count"),
-            n_kv_heads=key("attention.head_count_kv"),
-            head_dim=key("attention.key_length"),
-            ffn=key("feed_forward_length"),
-            context=key("context_length"),
-            rope_base=key("rope.freq_base"),
-            epsilon=key("attention.layer_norm_rms_epsilon"),
-        )
+    width, n_heads = key("embedding_length"), key("attention.head_count")
+    n_kv_heads = key("attention.head_count_kv")
+    if isinstance(n_kv_heads, list) or isinstance(n_heads, list):
+        raise Foreign("the layers of this model have different numbers of heads")
+    own_length = "llama.attention.key_length" in reader.fields
+    return Shape(
+        n_vocab=len(reader.fields["tokenizer.ggml.tokens"].contents()),
+        width=width,
+        n_layers=key("block_count"),
+        n_heads=n_heads,
+        n_kv_heads=n_kv_heads,
+        head_dim=key("attention.key_length") if own_length else width // n_heads,
+        ffn=key("feed_forward_length"),
+        context=key("context_length"),
+        rope_base=key("rope.freq_base"),
+        epsilon=key("attention.layer_norm_rms_epsilon"),
     )
+
+
+def open_reader(path: pathlib.Path) -> gguf.GGUFReader:
+    try:
+        return gguf.GGUFReader(path)
+    except ValueError as why:
+        raise Foreign(f"{path} is no GGUF file: {why}") from why
+
+
+def read(path: pathlib.Path) -> Llama:
+    """The model in a GGUF file, in float32. Raises Foreign where it is another than a plain Llama."""
+    reader = open_reader(path)
+    kind = reader.fields["general.architecture"].contents()
+    if kind != "llama":
+        raise Foreign(f"{path} is a model of the kind {kind}; only llama is supported")
+    model = Llama(read_shape(reader))
+    names, needed = {t.name for t in reader.tensors}, set(model.state_dict())
+    for name in sorted(names ^ needed):
+        raise Foreign(
+            f"{path} {'has' if name in names else 'lacks'} the tensor {name}; only Llama models with tied embeddings "
+            "are supported, without biases and without scaled rotary positions"
+        )
     model.load_state_dict(
         {
             t.name: torch.from_numpy(
@@ -121,6 +152,43 @@ def read(path: pathlib.Path) -> Llama:
         }
     )
     return model.eval()
+
+
+def first_token(path: pathlib.Path) -> int:
+    field = open_reader(path).fields.get("tokenizer.ggml.bos_token_id")
+    return 0 if field is None else field.contents()
+
+
+def rewrite(
+    source: pathlib.Path,
+    to: pathlib.Path,
+    numbers: dict[str, int],
+    tensors: dict[str, np.ndarray],
+    kind: str,
+) -> None:
+    """A Llama file with other numbers and tensors, these as `kind`; all else byte for byte. It appears whole."""
+    reader = open_reader(source)
+    with files.whole(to) as new:
+        out = gguf.GGUFWriter(new, "llama")
+        for name, field in reader.fields.items():
+            if name.startswith("GGUF.") or name == "general.architecture":
+                continue
+            sub_type = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            value = numbers.get(name.removeprefix("llama."), field.contents())
+            out.add_key_value(name, value, field.types[0], sub_type)
+        for t in reader.tensors:
+            if t.name in tensors:
+                out.add_tensor(
+                    t.name,
+                    gguf.quants.quantize(tensors[t.name], PLAIN[kind]),
+                    raw_dtype=PLAIN[kind],
+                )
+            else:
+                out.add_tensor(t.name, t.data, raw_dtype=t.tensor_type)
+        out.write_header_to_file()
+        out.write_kv_data_to_file()
+        out.write_tensors_to_file()
+        out.close()
 
 
 def read_vocabulary(path: pathlib.Path) -> Vocabulary:

@@ -1,6 +1,7 @@
-"""Trains a model of the notes world from nothing, on CPU processes or one CUDA device; can be stopped and gone on with.
+"""Trains a model of the notes world, on CPU processes or one CUDA device; can be stopped and gone on with.
 
-    training/train OUT --shape cpu --steps 12000 --processes 2
+    training/train OUT --shape cpu --steps 12000 --processes 2        from nothing
+    training/train OUT --from MODEL.gguf --steps 500                  a model that knows the world, on the long rows only
 
 OUT receives vocabulary.model, checkpoint.pt, the optimisers' state and log.jsonl. What is learnt when depends on the
 step alone (schedule.py).
@@ -17,7 +18,7 @@ import torch
 import torch.multiprocessing as mp
 import torch.nn.functional as F
 
-from notes import batches, files, schedule, vocabulary, world
+from notes import batches, files, gguf_file, schedule, vocabulary, world
 from notes.model import SHAPES, Llama, Shape
 from notes.optimiser import Adam, Muon
 
@@ -35,6 +36,7 @@ class Plan:
     save_every: int
     stop_at: int
     device: str
+    only_long: bool = False  # the rows of the late steps alone
 
     def told(self) -> dict:
         """What a log or a checkpoint keeps of it."""
@@ -42,7 +44,10 @@ class Plan:
 
 
 def stage_at(plan: Plan, step: int) -> schedule.Stage:
-    return schedule.stage_at(plan.shape.context, step / plan.steps)
+    done = step / plan.steps
+    if plan.only_long:
+        done = schedule.LONG_FROM + done * (1 - schedule.LONG_FROM)
+    return schedule.stage_at(plan.shape.context, done)
 
 
 def loss_of(model: Llama, ids: torch.Tensor, learn: torch.Tensor, device: str) -> torch.Tensor:
@@ -246,7 +251,14 @@ def at_least_one(text: str) -> int:
 def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("out", type=pathlib.Path)
-    ap.add_argument("--shape", choices=SHAPES, default="cpu")
+    ap.add_argument("--shape", choices=SHAPES, help="default: cpu")
+    ap.add_argument(
+        "--from",
+        dest="begin_with",
+        type=pathlib.Path,
+        metavar="GGUF",
+        help="a model of the notes world to go on with, with its own shape and vocabulary",
+    )
     ap.add_argument("--steps", type=at_least_one, default=12000)
     ap.add_argument("--processes", type=at_least_one, default=1, help="on a CPU: one thread each")
     ap.add_argument("--tokens", type=at_least_one, default=2048, help="of a process and step")
@@ -278,6 +290,10 @@ def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
         ap.error(f"{kept} is there: go on with --resume, or name another folder")
     if a.vocabulary and not a.vocabulary.is_file():
         ap.error(f"--vocabulary: there is no {a.vocabulary}")
+    if a.begin_with and not a.begin_with.is_file():
+        ap.error(f"--from: there is no {a.begin_with}")
+    if a.begin_with and (a.shape or a.vocabulary):
+        ap.error("--from: the model has a shape and a vocabulary; name no other")
     return ap, a
 
 
@@ -287,7 +303,9 @@ def open_vocabulary(
     """The run's own; the given one or a new one where the run has none yet."""
     own = a.out / "vocabulary.model"
     there = own.exists()
-    if there:
+    if a.begin_with:
+        data = gguf_file.read_vocabulary(a.begin_with).model
+    elif there:
         data = own.read_bytes()
         if a.vocabulary and a.vocabulary.read_bytes() != data:
             ap.error(f"--vocabulary: {own} is there, and is another")
@@ -295,7 +313,7 @@ def open_vocabulary(
         data = a.vocabulary.read_bytes() if a.vocabulary else vocabulary.train(n_vocab)
     v = vocabulary.Vocabulary(data)
     if len(v) != n_vocab:
-        ap.error(f"the vocabulary has {len(v)} pieces, the shape {a.shape} needs {n_vocab}")
+        ap.error(f"the vocabulary has {len(v)} pieces, the shape needs {n_vocab}")
     if not there:
         a.out.mkdir(parents=True, exist_ok=True)
         with files.whole(own) as new:
@@ -312,6 +330,8 @@ def open_checkpoint(ap: argparse.ArgumentParser, plan: Plan, model: Llama) -> in
         ap.error(
             f"--resume: the run has {state['plan']['processes']} processes, which share its optimiser"
         )
+    if state["plan"].get("only_long", False) != plan.only_long:
+        ap.error("--resume: name the same model with --from as the run began with, or none")
     model.load_state_dict(state["model"])
     return state["step"]
 
@@ -320,12 +340,16 @@ def main() -> None:
     ap, a = arguments()
     if a.device == "cpu":
         torch.set_num_threads(1)
-    shape = SHAPES[a.shape]
+    torch.manual_seed(a.seed)
+    try:
+        model = gguf_file.read(a.begin_with) if a.begin_with else Llama(SHAPES[a.shape or "cpu"])
+    except gguf_file.Foreign as why:
+        ap.error(f"--from: {why}")
+    model, shape = model.train().to(a.device), model.shape
     v = open_vocabulary(ap, a, shape.n_vocab)
     rates = (a.muon_rate, a.adam_rate, a.seed, a.save_every, a.stop_at or a.steps)
-    plan = Plan(a.out, shape, a.steps, a.processes, a.tokens, *rates, a.device)
-    torch.manual_seed(a.seed)
-    model = Llama(shape).to(a.device)
+    only_long = a.begin_with is not None
+    plan = Plan(a.out, shape, a.steps, a.processes, a.tokens, *rates, a.device, only_long)
     begin = open_checkpoint(ap, plan, model) if a.resume else 0
     if a.device == "cpu":
         for p in model.parameters():
