@@ -215,7 +215,7 @@ Result<void> fetch_chosen_pages(CacheState& s, std::size_t layer) {
 Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
   CacheState& s = *state_;
   const Reader& reader = s.layout.pipeline.reader();
-  if (reader.reads_all()) return s.arena.has_far() ? show_fetched(layer) : Result<void>();
+  if (reader.reads_all()) return show_fetched(layer);
   const LayerShape& shape = s.layout.shape.layers[layer];
   StepScratch& step = s.step;
   if (layer == 0)
@@ -242,9 +242,10 @@ Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
   return {};
 }
 
-// All pages of the layer's lanes, as they lie now.
+// All pages of the layer's lanes, as they lie now. Near ones are shown already.
 Result<void> Cache::show_fetched(std::size_t layer) {
   CacheState& s = *state_;
+  if (!s.arena.has_far()) return {};
   SATCHEL_TRY(s.fetch_layer(layer));
   SATCHEL_TRY(s.show_all_if_stale());
   for (std::size_t i = s.layout.first_lane[layer]; i < s.layout.first_lane[layer + 1]; ++i)

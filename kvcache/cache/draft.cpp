@@ -76,19 +76,10 @@ Result<void> Cache::choose_draft_pages(std::size_t layer, const float* q, const 
                                        const kernels::Batch& batch) {
   CacheState& s = *state_;
   SATCHEL_ASSERT(s.step_open && s.draft.choosing && batch.n_tokens == 1);
-  const LayerShape& shape = s.layout.shape.layers[layer];
-  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
-  const Observation seen{.purpose = Purpose::decoding,
-                         .layer = shape,
-                         .batch = batch,
-                         .positions = std::span(&position, 1),
-                         .q = q,
-                         .lse = lse,
-                         .span_first = s.text.n_tokens,
-                         .span_end = s.text.n_tokens + 1};
-  for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
-    SATCHEL_TRY(choose_lane(s, seen, head, s.layout.first_lane[layer] + head));
-  return {};
+  return see_layer(s, layer, q, lse, batch,
+                   [&](const Observation& seen, std::size_t head, std::size_t index) {
+                     return choose_lane(s, seen, head, index);
+                   });
 }
 
 Result<void> Cache::begin_draft() {

@@ -10,6 +10,26 @@
 
 namespace satchel::kvcache {
 
+// see(seen, head, index of its lane) for each head of a layer, of the open step's first token; q,
+// lse: its own, which is the batch.
+template <class See>
+Result<void> see_layer(CacheState& s, std::size_t layer, const float* q, const float* lse,
+                       const kernels::Batch& batch, const See& see) {
+  const LayerShape& shape = s.layout.shape.layers[layer];
+  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
+  const Observation seen{.purpose = Purpose::decoding,
+                         .layer = shape,
+                         .batch = batch,
+                         .positions = std::span(&position, 1),
+                         .q = q,
+                         .lse = lse,
+                         .span_first = s.text.n_tokens,
+                         .span_end = s.text.n_tokens + 1};
+  for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
+    SATCHEL_TRY(see(seen, head, s.layout.first_lane[layer] + head));
+  return {};
+}
+
 // observe(lane) adds to the lane's scores, which are then in s.step.by_slot, in the order of
 // kernels::ScoreArgs.
 template <class Observe>

@@ -6,6 +6,7 @@
 #include "kvcache/cache/score_slots.h"
 #include "kvcache/compaction/flush.h"
 #include "kvcache/state/cache_state.h"
+#include "kvcache/state/page_positions.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -33,7 +34,7 @@ Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t in
   for (std::size_t t = 0; t < lane.n_tail(); ++t) by_position[tail + t] += by_slot[slot++];
   std::array<std::int32_t, kernels::kPageTokens> positions;
   for (const PageRecord& page : lane.pages_in_reach()) {
-    SATCHEL_TRY(s.read_positions(page, positions));
+    SATCHEL_TRY(find_positions(s, page, positions));
     for (std::size_t i = 0; i < page.n_tokens; ++i, ++slot)
       if (page.live.has(i)) by_position[static_cast<std::size_t>(positions[i])] += by_slot[slot];
   }
@@ -155,20 +156,11 @@ Result<void> Cache::observe_step(std::size_t layer, const float* q, const float*
   CacheState& s = *state_;
   SATCHEL_ASSERT(s.step_open && batch.n_tokens == 1);
   if (!s.layout.takes_part(layer)) return {};
-  const LayerShape& shape = s.layout.shape.layers[layer];
-  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
-  const Observation seen{.purpose = Purpose::decoding,
-                         .layer = shape,
-                         .batch = batch,
-                         .positions = std::span(&position, 1),
-                         .q = q,
-                         .lse = lse,
-                         .span_first = s.text.n_tokens,
-                         .span_end = s.text.n_tokens + 1};
   const bool replaces = s.requirements().newest_step;
-  for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
-    SATCHEL_TRY(observe_lane(s, seen, s.layout.first_lane[layer] + head, head, replaces));
-  return {};
+  return see_layer(s, layer, q, lse, batch,
+                   [&](const Observation& seen, std::size_t head, std::size_t index) {
+                     return observe_lane(s, seen, index, head, replaces);
+                   });
 }
 
 }  // namespace satchel::kvcache

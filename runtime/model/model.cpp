@@ -497,7 +497,7 @@ Result<void> Model::replay_layers(Run& run, kvcache::Cache& cache) {
 
 Result<void> Model::replay_layer(Run& run, std::size_t layer, kvcache::Cache& cache) {
   const std::size_t n = run.ids.size();
-  if (cache.is_far()) SATCHEL_TRY(cache.fetch_lanes(config_.cache_layer(layer)));
+  SATCHEL_TRY(cache.fetch_lanes(config_.cache_layer(layer)));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
     n_now = std::min(chunk_tokens(config_, run.n_seen + at), n - at);

@@ -125,7 +125,7 @@ Result<double> attention_kept(Model& model, const AttentionPass& pass) {
   std::size_t n_heads = 0;
   for (std::size_t layer = 0; layer < config.n_layers(); ++layer) {
     if (config.layers[layer].is_recurrent()) continue;
-    if (pass.cache.is_far()) SATCHEL_TRY(pass.cache.fetch_lanes(config.cache_layer(layer)));
+    SATCHEL_TRY(pass.cache.fetch_lanes(config.cache_layer(layer)));
     const LayerStep step{.layer = layer, .batch = batch, .work = scratch.work(), .stop = pass.stop};
     SATCHEL_TRY_ASSIGN(
         const std::vector<double> of_heads,

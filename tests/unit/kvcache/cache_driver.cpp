@@ -261,7 +261,7 @@ std::vector<std::byte> CacheDriver::bytes() {
   add(&n_tokens, sizeof n_tokens);
   for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer) {
     const std::size_t row_bytes = shape_.layers[layer].head_dim * sizeof(Half);
-    EXPECT_TRUE(!cache_->is_far() || cache_->fetch_lanes(layer).ok());
+    EXPECT_TRUE(cache_->fetch_lanes(layer).ok());
     for (std::size_t head = 0; head < shape_.layers[layer].n_kv_heads; ++head) {
       const kernels::LaneView& lane = view(layer, head);
       for (const kernels::ExactRun& run : lane.runs) {
@@ -396,8 +396,7 @@ double CacheDriver::attention_error() {
 std::vector<float> CacheDriver::attended(std::size_t layer, std::size_t position) {
   const std::array at = {static_cast<std::int32_t>(position)};
   std::vector<float> out, lse;
-  EXPECT_TRUE(cache_->refresh_lanes().ok() &&
-              (!cache_->is_far() || cache_->fetch_lanes(layer).ok()));
+  EXPECT_TRUE(cache_->refresh_lanes().ok() && cache_->fetch_lanes(layer).ok());
   EXPECT_TRUE(attend(layer, cache_->lanes(layer), at, q(layer, position), out, lse).ok());
   return out;
 }
