@@ -111,6 +111,14 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
   return out;
 }
 
+void write_rows(const Evaluated& done, const Json& rows, Console& console) {
+  console.document({{"schema", 2},
+                    {"model", done.model},
+                    {"device", done.device},
+                    {"lane_table", done.lane_table},
+                    {"rows", rows}});
+}
+
 Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks,
                       Console& console) {
   SATCHEL_TRY_ASSIGN(const Evaluated done, measure_tasks(options, tasks, console));
@@ -120,11 +128,7 @@ Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks
   }
   Json rows = Json::array();
   for (const Row& row : done.rows) rows.push_back(to_json(row));
-  console.document({{"schema", 2},
-                    {"model", done.model},
-                    {"device", done.device},
-                    {"lane_table", done.lane_table},
-                    {"rows", rows}});
+  write_rows(done, rows, console);
   return {};
 }
 

@@ -35,8 +35,10 @@ struct Evaluated {
 // Opens the model, prepares the tasks, measures every unit, writes --answers.
 Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const TaskPtr> tasks,
                                 Console& console);
-// measure_tasks(), and its rows on standard output: a table, or under --json one document
-// {"schema", "model", "device", "lane_table", "rows"}.
+// On standard output: {"schema", "model", "device", "lane_table", "rows"}.
+void write_rows(const Evaluated& done, const Json& rows, Console& console);
+// measure_tasks(), and its rows on standard output: a table, or under --json
+// write_rows().
 Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks, Console& console);
 
 // A command of one task: the options of its own and of all evaluations, the task made of them,

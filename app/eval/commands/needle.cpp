@@ -28,7 +28,7 @@ class NeedleTask final : public Task {
       : contexts_(std::move(contexts)), options_(options) {}
 
   std::string_view name() const override { return "needle"; }
-  std::span<const Measure> measures() const override { return kMeasures; }
+  std::span<const Measure> measures() const override { return needle_measures(); }
   Json settings() const override {
     Json json = {{"without_context", options_.without_context}, {"question", options_.question}};
     if (options_.in_turn) json["in_turn"] = true;
@@ -40,13 +40,6 @@ class NeedleTask final : public Task {
                            std::stop_token stop) override;
 
  private:
-  static inline const std::array<Measure, 2> kMeasures = {
-      Measure{.name = "recall", .label = "right answers"},
-      Measure{.name = "log_probability",
-              .is_share = false,
-              .label = "log probability of the right answer, nats",
-              .shown = Shown::in_tables}};
-
   Result<void> make_contexts(const runtime::Engine& engine);
   Result<void> make_family(const runtime::Engine& engine, const eval::NeedleFamily& family,
                            std::size_t n_tokens);
@@ -90,9 +83,7 @@ Result<void> NeedleTask::make_family(const runtime::Engine& engine,
 
 void NeedleTask::add_item(const std::string& set, std::size_t number,
                           const eval::NeedleContext& context) {
-  Json content = {context.parts};
-  for (const eval::Needle& needle : context.needles) content.push_back({needle.ask, needle.values});
-  items_.push_back({.set = set, .name = std::to_string(number), .content = content.dump()});
+  items_.push_back({.set = set, .name = std::to_string(number), .content = content_of(context)});
 }
 
 Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
@@ -135,6 +126,22 @@ std::string names_of_families() {
 }
 
 }  // namespace
+
+std::span<const Measure> needle_measures() {
+  static const std::array<Measure, 2> kMeasures = {
+      Measure{.name = "recall", .label = "right answers"},
+      Measure{.name = "log_probability",
+              .is_share = false,
+              .label = "log probability of the right answer, nats",
+              .shown = Shown::in_tables}};
+  return kMeasures;
+}
+
+std::string content_of(const eval::NeedleContext& context) {
+  Json content = {context.parts};
+  for (const eval::Needle& needle : context.needles) content.push_back({needle.ask, needle.values});
+  return content.dump();
+}
 
 Result<eval::NeedleContext> make_needle_context_for(const runtime::Engine& engine,
                                                     const eval::NeedleFamily& family,

@@ -5,7 +5,6 @@
 //           ours, for small models, and in its multi-turn way right answers stand in the chat, as
 //           in its code
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -51,20 +50,13 @@ class ScbenchTask final : public Task {
       : contexts_(std::move(contexts)), options_(options) {}
 
   std::string_view name() const override { return "scbench"; }
-  std::span<const Measure> measures() const override { return kMeasures; }
+  std::span<const Measure> measures() const override { return needle_measures(); }
   Json settings() const override { return {{"questions", options_.n_questions}}; }
   Result<void> prepare(runtime::Engine& engine) override;
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override;
 
  private:
-  static inline const std::array<Measure, 2> kMeasures = {
-      Measure{.name = "recall", .label = "right answers"},
-      Measure{.name = "log_probability",
-              .is_share = false,
-              .label = "log probability of the right answer, nats",
-              .shown = Shown::in_tables}};
-
   Result<void> make_contexts(const runtime::Engine& engine);
   bool goes_on(std::size_t item) const { return item_modes_[item] == kModes[0]; }
 
@@ -94,14 +86,12 @@ Result<void> ScbenchTask::prepare(runtime::Engine& engine) {
   for (std::size_t i = 0; i < contexts_.size(); ++i) {
     eval::NeedleContext& context = contexts_[i];
     context.needles.resize(std::min(context.needles.size(), options_.n_questions));
-    Json content = {context.parts};
-    for (const eval::Needle& needle : context.needles)
-      content.push_back({needle.ask, needle.values});
+    const std::string content = content_of(context);
     for (const std::string& mode : options_.modes) {
       const bool is_first = mode == kModes[0];
       items_.push_back({.set = (context.ability.empty() ? "yours" : context.ability) + ", " + mode,
                         .name = std::to_string(i),
-                        .content = content.dump()});
+                        .content = content});
       item_contexts_.push_back(i);
       item_modes_.push_back(kModes[is_first ? 0 : 1]);
     }
@@ -205,11 +195,7 @@ Result<void> run(ScbenchOptions options, Console& console) {
   }
   Json rows = Json::array();
   for (const Row& row : done.rows) rows.push_back(scored(row, done.rows.front()));
-  console.document({{"schema", 2},
-                    {"model", done.model},
-                    {"device", done.device},
-                    {"lane_table", done.lane_table},
-                    {"rows", rows}});
+  write_rows(done, rows, console);
   return {};
 }
 

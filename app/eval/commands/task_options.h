@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,9 @@ void add_needle_options(CLI::App& command, NeedleOptions& options);
 Result<eval::NeedleContext> make_needle_context_for(const runtime::Engine& engine,
                                                     const eval::NeedleFamily& family,
                                                     const eval::NeedleSpec& spec);
+std::span<const Measure> needle_measures();  // right answers, and how likely they were
+// What an answer depends on, for an item's log.
+std::string content_of(const eval::NeedleContext& context);
 Result<TaskPtr> make_needle_task(const NeedleOptions& options);
 
 struct AgreementOptions {
