@@ -93,7 +93,7 @@ QString heldText(const HeldToken& held) {
 QString heldSummary(const HeldToken& held) {
   if (held.share == 0) return tr("Nothing has been read yet.");
   if (held.share == 1 && held.bits == 16) return tr("All of it is held exactly.");
-  return tr("In the mean a word is held by %1 of the heads, at %2 bits.")
+  return tr("On average, a word is held by %1 of the heads at %2 bits.")
       .arg(percentOf(held.share), bitsOf(std::round(held.bits * 10) / 10));
 }
 

@@ -69,7 +69,7 @@ HeldBar::HeldBar(QWidget* parent)
       m_precision(new QPushButton(tr("Precision"), this)),
       m_scale(new Scale(this)),
       m_summary(new QLabel(this)) {
-  m_fade->setToolTip(tr("Words are as pale as the share of the model's heads that dropped them"));
+  m_fade->setToolTip(tr("The more heads have dropped a word, the paler it is"));
   m_precision->setToolTip(tr("The more bits hold a word, the darker is the colour behind it"));
   const std::pair<QPushButton*, HeldLook> buttons[] = {{m_fade, HeldLook::Fade},
                                                        {m_precision, HeldLook::Precision}};
