@@ -32,11 +32,12 @@ Result<void> check_shape(const CacheShape& shape) {
     return Error{
         ErrorKind::invalid, "KEY_BASES",
         "The key bases do not fit this model: its number of lanes or its key size differs."};
-  if (shape.selector != nullptr && !shape.suits(*shape.selector))
-    return Error{
-        ErrorKind::invalid, "SELECTOR_WEIGHTS",
-        "The selector's weights do not fit this model: its number of layers, or the number or "
-        "size of its heads differs."};
+  for (const auto& weights : shape.selectors.by_method)
+    if (weights != nullptr && !shape.suits(*weights))
+      return Error{ErrorKind::invalid, "SELECTOR_WEIGHTS",
+                   "The selector weights for \"" + std::string(to_text(weights->method)) +
+                       "\" do not fit this model: its number of layers, or the number or size of "
+                       "its heads differs."};
   return {};
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "kvcache/cache/cache.h"
-#include "kvcache/cache/score_slots.h"
 #include "kvcache/state/cache_state.h"
+#include "kvcache/state/score_slots.h"
 
 namespace satchel::kvcache {
 namespace {

@@ -3,10 +3,9 @@
 #include <limits>
 
 #include "kvcache/cache/cache.h"
-#include "kvcache/cache/score_slots.h"
 #include "kvcache/compaction/flush.h"
 #include "kvcache/state/cache_state.h"
-#include "kvcache/state/page_positions.h"
+#include "kvcache/state/score_slots.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -25,19 +24,10 @@ Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t in
   SATCHEL_TRY(score_slots(s, seen.layer, head, index, [&](const ObservedLane& observed) {
     return s.layout.pipeline.scorer().observe(s.backend, seen, {&observed, 1});
   }));
-  std::vector<float>&by_slot = s.step.by_slot, &by_position = s.step.by_position;
+  std::vector<float>& by_position = s.step.by_position;
   by_position.assign(s.text.n_tokens + 1, 0.0f);
   if (!replaces) SATCHEL_TRY(s.scores.read(index, 0, by_position));
-  std::size_t slot = 0;
-  for (std::size_t t = 0; t < lane.n_sinks(); ++t) by_position[t] += by_slot[slot++];
-  const std::size_t tail = s.text.n_tokens + 1 - lane.n_tail();
-  for (std::size_t t = 0; t < lane.n_tail(); ++t) by_position[tail + t] += by_slot[slot++];
-  std::array<std::int32_t, kernels::kPageTokens> positions;
-  for (const PageRecord& page : lane.pages_in_reach()) {
-    SATCHEL_TRY(find_positions(s, page, positions));
-    for (std::size_t i = 0; i < page.n_tokens; ++i, ++slot)
-      if (page.live.has(i)) by_position[static_cast<std::size_t>(positions[i])] += by_slot[slot];
-  }
+  SATCHEL_TRY(add_by_position(s, lane, by_position));
   return s.scores.write(index, 0, by_position);
 }
 

@@ -34,7 +34,8 @@ class Compaction {
   // What is pending and exact, or pinned, goes to 8 bits.
   Result<CompactionReport> lower_held();
   // The recipe's steps for when memory is short, one after the other, each from the oldest text on,
-  // until it is enough. Text that is pinned, open or pending stays as it is.
+  // until it is enough. Text that is pinned, open or pending stays as it is; with reclaim() pages
+  // that other caches hold as well, too: another copy of them would free nothing.
   Result<CompactionReport> reclaim(std::size_t free_bytes);    // free beside the reserve
   Result<CompactionReport> shrink_to(std::size_t body_bytes);  // of the cache's own pages
   // Text that has been decided comes down to what the recipe would have left of it.
@@ -65,10 +66,12 @@ class Compaction {
   Result<void> lower_text(std::uint8_t tier, const Enough& enough);
   Result<void> thin_text(double keep, const Enough& enough);
   Result<void> thin(const TextSegment& text, double keep);
+  bool stays_for_others(const Lane& lane, const PageRecord& page) const;
   Result<void> forget_weights(std::size_t lane, const TextSegment& text);
 
   CacheState& cache_;
   CompactionReport report_ = {};
+  bool spares_shared_ = false;
   std::vector<std::size_t> tail_kept_;  // [n_lanes] as this decision wants them
   std::vector<std::size_t> changed_;    // lanes that were made anew since shrink_to() counted them
 };

@@ -80,13 +80,22 @@ Result<void> Compaction::lower_text(std::uint8_t tier, const Enough& enough) {
   };
   for (const TextSegment& text : cache_.text.segments) {
     if (!is_decided(text)) continue;
-    const LaneRewriter::Takes takes = [&](const PageRecord& page) {
-      return page.tier < tier && is_inside(page, text) && may_change(cache_, page) && !enough();
-    };
-    for (std::size_t i = 0; i < cache_.lanes.size() && !enough(); ++i)
+    for (std::size_t i = 0; i < cache_.lanes.size() && !enough(); ++i) {
+      const LaneRewriter::Takes takes = [&](const PageRecord& page) {
+        return page.tier < tier && is_inside(page, text) && may_change(cache_, page) &&
+               !stays_for_others(cache_.lanes[i], page) && !enough();
+      };
       SATCHEL_TRY(rewrite(i, tier_of, 0, takes));
+    }
   }
   return {};
+}
+
+// A page in two parts has a share for each.
+bool Compaction::stays_for_others(const Lane& lane, const PageRecord& page) const {
+  const std::size_t n_shares = spares_shared_ ? cache_.arena.n_shares(page.extent) : 1;
+  return n_shares > 1 && n_shares > static_cast<std::size_t>(std::ranges::count(
+                                        lane.pages(), page.extent, &PageRecord::extent));
 }
 
 //   needs   can_score_held()
@@ -119,7 +128,9 @@ Result<void> Compaction::thin(const TextSegment& text, double keep) {
                         lane.tiers[position - text.first] == kGone;
       return goes ? kGone : now;
     };
-    SATCHEL_TRY(rewrite(lane.lane, tier_of, 0));
+    SATCHEL_TRY(rewrite(lane.lane, tier_of, 0, [&](const PageRecord& page) {
+      return !stays_for_others(cache_.lanes[lane.lane], page);
+    }));
     SATCHEL_TRY(forget_weights(lane.lane, text));
   }
   ++report_.n_segments;
@@ -183,6 +194,7 @@ Result<CompactionReport> Compaction::take_steps(const Enough& enough) {
 // The reserve is free now and taken back at the end.
 Result<CompactionReport> Compaction::reclaim(std::size_t free_bytes) {
   const std::size_t wanted = free_bytes + cache_.layout.reserve_bytes();
+  spares_shared_ = true;
   return take_steps([&] { return cache_.arena.free_bytes() >= wanted; });
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "kvcache/compaction/compaction.h"
 #include "kvcache/compaction/held_keys.h"
+#include "kvcache/inspect/lanes_shown.h"
 #include "kvcache/state/cache_state.h"
 #include "kvcache/state/page_positions.h"
 
@@ -37,15 +37,6 @@ float bits_of(const kernels::PageLayout& page, const TokenShape& token) {
   if (page.is_exact()) return kExactBits;
   const std::size_t n_values = page.capacity * token.head_dim * token.n_rows();
   return static_cast<float>(8 * (page.k.bytes() + page.v.bytes())) / static_cast<float>(n_values);
-}
-
-std::vector<std::size_t> lanes_seen(const CacheShape& shape) {
-  std::vector<std::size_t> lanes = shape.deciding_lanes();
-  if (lanes.empty()) {
-    lanes.resize(shape.n_lanes());
-    std::iota(lanes.begin(), lanes.end(), std::size_t{0});
-  }
-  return lanes;
 }
 
 // Adds to each token the lane and its bits.
@@ -160,7 +151,7 @@ Result<std::vector<HeldToken>> CacheInspector::held() {
   SATCHEL_ASSERT(s.prefill == nullptr);
   s.undo_open_step();
   std::vector<HeldToken> held(s.text.n_tokens);
-  const std::vector<std::size_t> lanes = lanes_seen(s.layout.shape);
+  const std::vector<std::size_t> lanes = lanes_shown(s.layout.shape);
   for (const std::size_t lane : lanes) SATCHEL_TRY(add_lane(s, s.lanes[lane], held));
   for (HeldToken& token : held) {
     if (token.share > 0) token.bits /= token.share;

@@ -45,10 +45,7 @@ struct CacheLayout {
   std::size_t n_deciding_before(std::size_t lane) const;  // lanes that take part
   // What is known of the importance of the lane's keys; empty: nothing. Of a lane that takes part.
   std::span<const float> importance_of(std::size_t lane) const;
-  // What a selector was taught of the layer; null: there is none.
-  const SelectorWeights::Layer* selector_of(std::size_t layer) const {
-    return shape.selector == nullptr ? nullptr : &shape.selector->layers[layer];
-  }
+  LayerSelectors selectors_of(std::size_t layer) const { return {shape.selectors, layer}; }
   // To decide about, of a text of n_text tokens.
   TokenSpan token_span(std::size_t first, std::size_t n_tokens, std::size_t n_text) const;
   // Whether a document is decided about layer by layer, on exact K and V, while it is prefilled.

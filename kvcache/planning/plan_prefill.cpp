@@ -304,9 +304,11 @@ void place_in_scratch(PrefillPlan& plan, const CacheView& cache, std::size_t n_s
     plan.block_q_at = take(n * q_width * sizeof(float));
     plan.block_lse_at = take((n * n_heads + kBlockWork) * sizeof(float));
   }
-  for (std::size_t i = 0; i < plan.lanes.size(); ++i)
-    plan.lanes[i].staged_at = take(exact_block_bytes(
-        plan.lanes[i].n_new_sinks + plan.lanes[i].n_tail_after, cache.layout.layer(i).token()));
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    LanePlan& lane = plan.lanes[i];
+    lane.staged_at = take(exact_block_bytes(lane.n_new_sinks + n_staged_tail(plan, lane),
+                                            cache.layout.layer(i).token()));
+  }
   plan.scratch_bytes = Arena::rounded_up(at);
 }
 

@@ -1,6 +1,7 @@
 // How a prefill is planned: of a cache that is there, or of one that is itself only planned.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +30,11 @@ std::size_t prefill_needs(const CacheView& cache, const PrefillRequest& request,
 // span that fits at the recipe's tier, held finer if that still fits. 0 tokens: not even the least.
 PrefillPlan largest_fit(const CacheView& cache, const PrefillRequest& request,
                         const PassBytes& pass, std::size_t free_bytes);
+// The part of a lane's new tail that is staged in scratch: new tokens. What was in the tail before
+// stays in the lane until the span is committed.
+inline std::size_t n_staged_tail(const PrefillPlan& plan, const LanePlan& lane) {
+  return std::min(lane.n_tail_after, plan.n_tokens() - lane.n_new_sinks);
+}
 // n_slots: of the lane with the most slots to score.
 PrefillPlan plan_probe(const CacheView& cache, std::size_t n_tokens, std::size_t first_position,
                        std::size_t n_slots);

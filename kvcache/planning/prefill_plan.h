@@ -24,7 +24,7 @@ struct LanePlan {
   std::size_t budget = 0;  // where it is known: of the new tokens, all that stay or will stay
   std::size_t tail_kept = kTailTokens;  // from now on
   bool is_scored = true;  // in_layer: false where all of the new tokens stay, or none but the least
-  std::size_t staged_at = 0;  // in scratch: new sinks, then the new tail
+  std::size_t staged_at = 0;  // in scratch: new sinks, then what is new of the new tail
 };
 
 // Headroom before the new tokens of a line: a tail is never longer.

@@ -9,12 +9,15 @@ namespace satchel::kvcache {
 Result<void> Prefill::State::move_in(std::size_t index) {
   const LanePlan& part = plan.lanes[index];
   Lane& lane = cache.lanes[index];
+  const std::size_t n_new = n_staged_tail(plan, part), n_old = part.n_tail_after - n_new;
   const ExactBlock staged =
-      exact_block(scratch.at(part.staged_at), part.n_new_sinks + part.n_tail_after, lane.token());
+      exact_block(scratch.at(part.staged_at), part.n_new_sinks + n_new, lane.token());
   SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
                          {staged, 0, lane.sinks(), lane.n_sinks(), part.n_new_sinks}));
   SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
-                         {staged, part.n_new_sinks, lane.tail(), 0, part.n_tail_after}));
+                         {lane.tail(), lane.n_tail() - n_old, lane.tail(), 0, n_old}));
+  SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
+                         {staged, part.n_new_sinks, lane.tail(), n_old, n_new}));
   lane.set_lengths(lane.n_sinks() + part.n_new_sinks, part.n_tail_after);
   lane.reserve_pages(lane.pages().size() + packer.n_pages(index));
   for (const PageRecord& page : packer.take_pages(index)) lane.add_page(page);

@@ -140,6 +140,7 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
                            .n_sinks = part.n_new_sinks,
                            .n_tail = std::min(plan_.n_tokens(), part.n_tail_after),
                            .references = references_.of(head),
+                           .selectors = cache_.layout.selectors_of(scratch_.layer),
                            .fits = &cache_.fits}));
     n_evicted_ += static_cast<std::size_t>(
         std::count(lanes[head].tiers.begin(), lanes[head].tiers.end(), kGone));
@@ -241,15 +242,15 @@ Result<void> LayerPacker::pack(std::span<const Run> to_pack) {
 Result<void> LayerPacker::stage_tails() {
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     const LanePlan& lane = plan_.lanes[scratch_.lane_index(head)];
-    const std::size_t n = lane.n_new_sinks + lane.n_tail_after;
-    const ExactBlock staged = exact_block(scratch_.at(lane.staged_at), n, scratch_.token());
+    const std::size_t n_tail = n_staged_tail(plan_, lane);
+    const ExactBlock staged =
+        exact_block(scratch_.at(lane.staged_at), lane.n_new_sinks + n_tail, scratch_.token());
     const std::size_t end = scratch_.headroom() + plan_.n_tokens();
     SATCHEL_TRY(
         copy_exact(cache_.backend, scratch_.head_dim(),
                    {scratch_.line(head), scratch_.headroom(), staged, 0, lane.n_new_sinks}));
     SATCHEL_TRY(copy_exact(cache_.backend, scratch_.head_dim(),
-                           {scratch_.line(head), end - lane.n_tail_after, staged, lane.n_new_sinks,
-                            lane.n_tail_after}));
+                           {scratch_.line(head), end - n_tail, staged, lane.n_new_sinks, n_tail}));
   }
   return {};
 }

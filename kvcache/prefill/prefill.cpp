@@ -282,7 +282,7 @@ Result<void> Prefill::State::observe_chunk(const Seen& seen) {
       .span_end = span_first + (probe ? probe->job().n_tokens : plan.n_tokens()),
       .keep = cache.layout.pipeline.keep(),
       .state = scratch.state(),
-      .selector = cache.layout.selector_of(scratch.layer)};
+      .selectors = cache.layout.selectors_of(scratch.layer)};
   return cache.layout.pipeline.scorer().observe(cache.backend, observation, observed_lanes());
 }
 

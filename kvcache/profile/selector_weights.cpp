@@ -8,7 +8,9 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernels/base/bytes.h"
@@ -30,13 +32,64 @@ std::size_t size_of(ValueType type) {
 // One tensor of the header. Sizes are whole numbers above 0.
 struct Tensor {
   ValueType type = ValueType::f32;
-  std::size_t n_rows = 0, n_columns = 0;
+  std::vector<std::size_t> shape = {};
+  std::size_t n_values = 0;
   std::size_t begin = 0;  // among the values
-  std::size_t bytes() const { return n_rows * n_columns * size_of(type); }
+  std::size_t bytes() const { return n_values * size_of(type); }
 };
-struct LayerTensors {
-  std::optional<Tensor> fc1, fc2;
-};
+using LayerTensors = std::map<std::string, Tensor, std::less<>>;  // by name within the layer
+
+// take(name, n_dims, tensor) for each tensor of a layer. Of: const or not.
+template <class Of, class Take>
+void each_tensor(Of& layer, const Take& take) {
+  using Kind = std::remove_const_t<Of>;
+  if constexpr (std::is_same_v<Kind, SelectorWeights::Locret>) {
+    take("fc1.weight", 2, layer.fc1);
+    take("fc2.weight", 2, layer.fc2);
+  } else if constexpr (std::is_same_v<Kind, SelectorWeights::AttentionGate>) {
+    take("q.weight", 2, layer.q);
+    take("k.weight", 2, layer.k);
+    take("v.weight", 2, layer.v);
+    take("out.weight", 2, layer.out);
+    take("out.bias", 1, layer.bias);
+  } else {
+    static_assert(std::is_same_v<Kind, SelectorWeights::LoCoCo>);
+    take("conv.weight", 3, layer.conv);
+    take("conv.bias", 1, layer.bias);
+    take("normalizer", 1, layer.normalizer);
+  }
+}
+
+SelectorWeights::Layer empty_layer(SelectorMethod method) {
+  switch (method) {
+    case SelectorMethod::locret:
+      break;
+    case SelectorMethod::attention_gate:
+      return SelectorWeights::AttentionGate{};
+    case SelectorMethod::lococo:
+      return SelectorWeights::LoCoCo{};
+  }
+  return SelectorWeights::Locret{};
+}
+
+// Whether a layer's tensors can be computed with.
+bool match(const SelectorWeights::Locret& of) {
+  return of.fc2.n_columns() == of.fc1.n_rows();
+}
+bool match(const SelectorWeights::AttentionGate& of) {
+  return of.k.shape == of.q.shape && of.v.shape == of.q.shape &&
+         of.out.n_columns() == of.q.n_rows() && of.q.n_rows() % of.out.n_rows() == 0 &&
+         of.bias.n_rows() == of.out.n_rows();
+}
+bool match(const SelectorWeights::LoCoCo& of) {
+  const float blend = of.normalizer.values[0];
+  return of.bias.n_rows() == of.conv.n_rows() && of.conv.shape[2] % 2 == 1 &&
+         of.normalizer.n_rows() == 1 && blend >= 0 && blend <= 1;
+}
+
+std::string remedy(SelectorMethod method) {
+  return "Delete it, or make it again with training/" + std::string(to_text(method)) + ".";
+}
 
 float value_of(ByteReader& reader, ValueType type) {
   switch (type) {
@@ -69,12 +122,20 @@ std::string shown(std::string_view text) {
 
 class Parser {
  public:
-  Parser(std::span<const std::byte> bytes, std::string_view called)
-      : bytes_(bytes), called_(called) {}
+  Parser(std::span<const std::byte> bytes, std::string_view called, SelectorMethod method)
+      : bytes_(bytes), called_(called), method_(method) {
+    std::visit(
+        [this](auto layer) {
+          each_tensor(layer, [this](std::string_view name, std::size_t n_dims, const auto&) {
+            n_dims_.emplace(name, n_dims);
+          });
+        },
+        empty_layer(method));
+  }
 
   Result<SelectorWeights> parse() {
     SATCHEL_TRY_ASSIGN(const JsonNode header, read_header());
-    SelectorWeights weights;
+    SelectorWeights weights{.method = method_, .model = {}, .source = {}, .layers = {}};
     SATCHEL_TRY(read_metadata(header, weights));
     for (const auto& [name, node] : header.members)
       if (name != kMetadata) SATCHEL_TRY(add_tensor(name, node));
@@ -90,8 +151,7 @@ class Parser {
  private:
   Error wrong(const std::string& what) const {
     return {ErrorKind::corrupt, "SELECTOR_WEIGHTS",
-            "\"" + std::string(called_) + "\" " + what +
-                ". Delete it, or make it again with training/locret."};
+            "\"" + std::string(called_) + "\" " + what + ". " + remedy(method_)};
   }
 
   Result<JsonNode> read_header() {
@@ -124,8 +184,9 @@ class Parser {
       return wrong(
           "is not a selector file of this version: \"format\" must be "
           "\"satchel-selector\" and \"version\" must be \"1\"");
-    if (text("method") != "locret")
-      return wrong("is for the method \"" + text("method") + "\"; only \"locret\" is supported");
+    if (text("method") != to_text(method_))
+      return wrong("is for the method \"" + text("method") + "\", where \"" +
+                   std::string(to_text(method_)) + "\" is wanted");
     weights.model = text("model_fingerprint");
     weights.source = text("source");
     if (weights.model.empty())
@@ -133,43 +194,47 @@ class Parser {
     return {};
   }
 
-  // "layers.<i>.fc1.weight"; of any other name null.
-  std::optional<Tensor>* place_of(std::string_view name) {
+  // Layer and name of "layers.<i>.<name>"; of any other name none.
+  std::optional<std::pair<std::size_t, std::string_view>> place_of(std::string_view name) const {
     constexpr std::string_view kHead = "layers.";
-    if (!name.starts_with(kHead)) return nullptr;
+    if (!name.starts_with(kHead)) return std::nullopt;
     const char* begin = name.data() + kHead.size();
     const char* end = name.data() + name.size();
     std::size_t index = 0;
     const auto [after, error] = std::from_chars(begin, end, index);
-    if (error != std::errc() || index >= kLayersMax) return nullptr;
-    if (std::to_string(index) != std::string_view(begin, after)) return nullptr;
+    if (error != std::errc() || index >= kLayersMax) return std::nullopt;
+    if (std::to_string(index) != std::string_view(begin, after)) return std::nullopt;
     const std::string_view rest(after, end);
-    if (rest == ".fc1.weight") return &layers_[index].fc1;
-    return rest == ".fc2.weight" ? &layers_[index].fc2 : nullptr;
+    if (!rest.starts_with('.') || !n_dims_.contains(rest.substr(1))) return std::nullopt;
+    return std::pair(index, rest.substr(1));
   }
 
   Result<void> add_tensor(const std::string& name, const JsonNode& node) {
     const std::string called = "tensor \"" + shown(name) + "\"";
-    std::optional<Tensor>* place = place_of(name);
-    if (place == nullptr) return wrong("has a " + called + ", which Locret does not use");
-    const std::optional<Tensor> tensor = tensor_of(node);
+    const auto place = place_of(name);
+    if (!place)
+      return wrong("has a " + called + ", which the method \"" + std::string(to_text(method_)) +
+                   "\" does not use");
+    const std::size_t n_dims = n_dims_.find(place->second)->second;
+    const std::optional<Tensor> tensor = tensor_of(node, n_dims);
     if (!tensor)
       return wrong("has an invalid " + called +
-                   ": it needs \"dtype\" F16, BF16 or F32, a \"shape\" of two dimensions and "
-                   "\"data_offsets\" that match both");
-    *place = tensor;
+                   ": it needs \"dtype\" F16, BF16 or F32, a \"shape\" of " +
+                   std::to_string(n_dims) + (n_dims == 1 ? " dimension" : " dimensions") +
+                   " and \"data_offsets\" that match both");
+    layers_[place->first].emplace(place->second, *tensor);
     n_bytes_ += tensor->bytes();
     return {};
   }
 
   // Sizes before memory: what it says lies in the file.
-  std::optional<Tensor> tensor_of(const JsonNode& node) const {
+  std::optional<Tensor> tensor_of(const JsonNode& node, std::size_t n_dims) const {
     using Kind = JsonNode::Kind;
     if (node.kind != Kind::object) return std::nullopt;
     const JsonNode *type = node.find("dtype"), *shape = node.find("shape");
     const JsonNode* offsets = node.find("data_offsets");
     if (type == nullptr || type->kind != Kind::string || shape == nullptr || offsets == nullptr ||
-        shape->items.size() != 2 || offsets->items.size() != 2)
+        shape->items.size() != n_dims || offsets->items.size() != 2)
       return std::nullopt;
     Tensor tensor;
     if (type->string == "F16") {
@@ -180,14 +245,16 @@ class Parser {
       return std::nullopt;
     }
     const std::size_t most = values_.size();
-    const auto rows = whole(shape->items[0], most), columns = whole(shape->items[1], most);
     const auto begin = whole(offsets->items[0], most), end = whole(offsets->items[1], most);
-    if (!rows || !columns || !begin || !end || *rows == 0 || *columns == 0 || *end < *begin)
-      return std::nullopt;
-    const std::size_t n_values = (*end - *begin) / size_of(tensor.type);
-    if (*rows > n_values / *columns) return std::nullopt;  // before they are multiplied
-    tensor.n_rows = *rows;
-    tensor.n_columns = *columns;
+    if (!begin || !end || *end < *begin) return std::nullopt;
+    const std::size_t n_there = (*end - *begin) / size_of(tensor.type);
+    tensor.n_values = 1;
+    for (const JsonNode& item : shape->items) {
+      const auto size = whole(item, most);
+      if (!size || *size == 0 || tensor.n_values > n_there / *size) return std::nullopt;
+      tensor.shape.push_back(*size);
+      tensor.n_values *= *size;
+    }
     tensor.begin = *begin;
     return tensor.bytes() == *end - *begin ? std::optional(tensor) : std::nullopt;
   }
@@ -196,8 +263,8 @@ class Parser {
   Result<void> check_places() const {
     std::vector<std::pair<std::size_t, std::size_t>> places;  // begin, end
     for (const auto& [index, tensors] : layers_)
-      for (const std::optional<Tensor>* tensor : {&tensors.fc1, &tensors.fc2})
-        if (*tensor) places.emplace_back((*tensor)->begin, (*tensor)->begin + (*tensor)->bytes());
+      for (const auto& [name, tensor] : tensors)
+        places.emplace_back(tensor.begin, tensor.begin + tensor.bytes());
     std::ranges::sort(places);
     std::size_t end = 0;
     for (const auto& place : places)
@@ -208,39 +275,78 @@ class Parser {
 
   Result<void> add_layer(std::size_t index, const LayerTensors& tensors, SelectorWeights& weights) {
     const std::string called = "layer " + std::to_string(index);
-    if (index != weights.layers.size() || !tensors.fc1 || !tensors.fc2)
+    if (index != weights.layers.size() || tensors.size() != n_dims_.size())
       return wrong("lacks a tensor of layer " + std::to_string(weights.layers.size()));
-    if (tensors.fc2->n_columns != tensors.fc1->n_rows)
-      return wrong("has a " + called + " whose two tensors do not match");
-    SelectorWeights::Layer layer{.n_in = tensors.fc1->n_columns,
-                                 .n_hidden = tensors.fc1->n_rows,
-                                 .n_out = tensors.fc2->n_rows,
-                                 .fc1 = values_of(*tensors.fc1),
-                                 .fc2 = values_of(*tensors.fc2)};
-    const auto is_finite = [](float x) { return std::isfinite(x); };
-    if (!std::ranges::all_of(layer.fc1, is_finite) || !std::ranges::all_of(layer.fc2, is_finite))
-      return wrong("has a NaN or infinite value in " + called);
+    SelectorWeights::Layer layer = empty_layer(method_);
+    bool is_finite = true;
+    const auto take = [&](std::string_view name, std::size_t, SelectorWeights::Tensor& to) {
+      const Tensor& from = tensors.find(name)->second;
+      to = {.shape = from.shape, .values = values_of(from)};
+      is_finite =
+          is_finite && std::ranges::all_of(to.values, [](float x) { return std::isfinite(x); });
+    };
+    std::visit([&](auto& of) { each_tensor(of, take); }, layer);
+    if (!is_finite) return wrong("has a NaN or infinite value in " + called);
+    if (!std::visit([](const auto& of) { return match(of); }, layer))
+      return wrong("has a " + called + " whose tensors do not match");
     weights.layers.push_back(std::move(layer));
     return {};
   }
 
   std::vector<float> values_of(const Tensor& tensor) const {
     ByteReader reader(values_.subspan(tensor.begin, tensor.bytes()));
-    std::vector<float> values(tensor.n_rows * tensor.n_columns);
+    std::vector<float> values(tensor.n_values);
     for (float& x : values) x = value_of(reader, tensor.type);
     return values;
   }
 
   std::span<const std::byte> bytes_, values_ = {};
   std::string_view called_;
+  SelectorMethod method_;
+  std::map<std::string, std::size_t, std::less<>> n_dims_ = {};  // of each tensor of a layer
   std::map<std::size_t, LayerTensors> layers_ = {};
   std::size_t n_bytes_ = 0;  // of all tensors
 };
 
 }  // namespace
 
-Result<SelectorWeights> SelectorWeights::parse(std::string_view bytes, std::string_view called) {
-  return Parser(std::as_bytes(std::span(bytes)), called).parse();
+std::string_view to_text(SelectorMethod method) {
+  switch (method) {
+    case SelectorMethod::locret:
+      break;
+    case SelectorMethod::attention_gate:
+      return "attention-gate";
+    case SelectorMethod::lococo:
+      return "lococo";
+  }
+  return "locret";
+}
+
+std::size_t SelectorWeights::bytes() const {
+  std::size_t n = 0;
+  const auto count = [&n](std::string_view, std::size_t, const Tensor& of) {
+    n += of.values.size();
+  };
+  for (const Layer& layer : layers)
+    std::visit([&](const auto& of) { each_tensor(of, count); }, layer);
+  return n * sizeof(float);
+}
+
+Result<SelectorWeights> SelectorWeights::parse(std::string_view bytes, std::string_view called,
+                                               SelectorMethod method) {
+  return Parser(std::as_bytes(std::span(bytes)), called, method).parse();
+}
+
+Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead) {
+  return {
+      ErrorKind::not_found, "SELECTOR_WEIGHTS",
+      std::string(stage) +
+          " needs weights trained for this model; only those of the bundled model come with "
+          "Satchel. Train them with training/" +
+          std::string(to_text(method)) +
+          " (training/README.md). \"satchel info MODEL\" says where to put the file, or what is "
+          "wrong with it. " +
+          std::string(instead)};
 }
 
 }  // namespace satchel::kvcache

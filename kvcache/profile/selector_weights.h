@@ -1,19 +1,32 @@
-// SelectorWeights: the weights of a selector trained for one model (used by scorers/locret.cpp).
-// Each layer has a small network from a token's q, k and v to a score per KV head.
-//   layers  all layers of the model, in order: scores = fc2 · silu(fc1 · [q k v]), q and k before
-//           RoPE, heads and their values in the order of the model's file
+// SelectorWeights: what was trained for one model and one method, layer by layer. A method's stage
+// says what it computes with them.
+//   method          used by                 tensors of a layer
+//   locret          scorers/locret          fc1.weight [hidden, n_in], fc2.weight [n_kv_heads,
+//                                           hidden]
+//   attention-gate  scorers/attention_gate  q.weight, k.weight, v.weight [n_kv_heads · dim, n_in],
+//                                           out.weight [n_kv_heads, n_kv_heads · dim], out.bias
+//                                           [n_kv_heads]
+//   lococo          mergers/lococo          conv.weight [channels, 2 · head_dim, kernel], the
+//                                           kernel odd, conv.bias [channels], normalizer [1], from
+//                                           0 to 1
+//   n_in    (n_heads + 2 n_kv_heads) · head_dim: [q k v] of a token, q and k before RoPE, heads and
+//           their values in the order of the model's file
 //   file    safetensors, as PyTorch tools write it: u64 length, JSON header, values.
-//           "__metadata__" has "format" "satchel-selector", "version" "1", "method" "locret",
-//           "model_fingerprint" and, for people, "source". Tensors: "layers.<i>.fc1.weight"
-//           [hidden, (n_heads + 2 n_kv_heads) · head_dim] and "layers.<i>.fc2.weight"
-//           [n_kv_heads, hidden], F16, BF16 or F32. training/locret writes it.
+//           "__metadata__" has "format" "satchel-selector", "version" "1", "method",
+//           "model_fingerprint" and, for people, "source". Tensors are called "layers.<i>.<name>",
+//           all layers of the model, F16, BF16 or F32. training/<method> writes it.
 //   memory  held as fp32 beside the model's weights: twice the size of a 16-bit file
 //   errors  corrupt, SELECTOR_WEIGHTS: names the file, what is wrong in it, and what to do
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -24,18 +37,78 @@ namespace satchel::kvcache {
 inline constexpr std::size_t kSelectorBytesMax = std::size_t{512} << 20;
 inline constexpr std::size_t kSelectorHeaderMax = 64u << 10;  // chosen: 200 layers and more
 
+enum class SelectorMethod { locret, attention_gate, lococo };
+inline constexpr std::array kSelectorMethods = {
+    SelectorMethod::locret, SelectorMethod::attention_gate, SelectorMethod::lococo};
+std::string_view to_text(SelectorMethod method);  // as files and commands have it
+
 struct SelectorWeights {
-  struct Layer {
-    std::size_t n_in = 0, n_hidden = 0, n_out = 0;
-    std::vector<float> fc1;  // [n_hidden, n_in]
-    std::vector<float> fc2;  // [n_out, n_hidden]
+  struct Tensor {
+    std::vector<std::size_t> shape;  // one to three sizes, none 0
+    std::vector<float> values;       // last index fastest
+    std::size_t n_rows() const { return shape[0]; }
+    std::size_t n_columns() const { return values.size() / shape[0]; }
+    const float* row(std::size_t i) const { return values.data() + i * n_columns(); }
   };
-  std::string model;   // fingerprint of its file
-  std::string source;  // the training data, for people
+  struct Locret {
+    static constexpr SelectorMethod kMethod = SelectorMethod::locret;
+    Tensor fc1, fc2;
+  };
+  struct AttentionGate {
+    static constexpr SelectorMethod kMethod = SelectorMethod::attention_gate;
+    Tensor q, k, v, out, bias;
+  };
+  struct LoCoCo {
+    static constexpr SelectorMethod kMethod = SelectorMethod::lococo;
+    Tensor conv, bias, normalizer;
+  };
+  using Layer = std::variant<Locret, AttentionGate, LoCoCo>;  // in the order of SelectorMethod
+
+  SelectorMethod method = SelectorMethod::locret;  // of all layers
+  std::string model;                               // fingerprint of its file
+  std::string source;                              // the training data, for people
   std::vector<Layer> layers;
 
-  // Safe for arbitrary bytes. All values of the result are finite.
-  static Result<SelectorWeights> parse(std::string_view bytes, std::string_view called);
+  std::size_t bytes() const;  // that the layers' values take
+  // Safe for arbitrary bytes. All values of the result are finite, a layer's tensors match one
+  // another. A file of another method than `method` is an error.
+  static Result<SelectorWeights> parse(std::string_view bytes, std::string_view called,
+                                       SelectorMethod method);
 };
+
+// What was trained for a model, by method; null: nothing for that one.
+struct SelectorSet {
+  std::array<std::shared_ptr<const SelectorWeights>, kSelectorMethods.size()> by_method = {};
+
+  const std::shared_ptr<const SelectorWeights>& of(SelectorMethod method) const {
+    return by_method[static_cast<std::size_t>(method)];
+  }
+  void set(SelectorMethod method, std::shared_ptr<const SelectorWeights> weights) {
+    by_method[static_cast<std::size_t>(method)] = std::move(weights);
+  }
+  friend bool operator==(const SelectorSet&, const SelectorSet&) = default;
+};
+
+// What was trained for one layer; it points into the set.
+class LayerSelectors {
+ public:
+  LayerSelectors() = default;
+  LayerSelectors(const SelectorSet& of, std::size_t layer) : of_(&of), layer_(layer) {}
+  // Of: Locret, AttentionGate or LoCoCo. Null: nothing was trained for that method.
+  template <class Of>
+  const Of* get() const {
+    if (of_ == nullptr || of_->of(Of::kMethod) == nullptr) return nullptr;
+    return std::get_if<Of>(&of_->of(Of::kMethod)->layers[layer_]);
+  }
+
+ private:
+  const SelectorSet* of_ = nullptr;
+  std::size_t layer_ = 0;
+};
+
+// not_found, SELECTOR_WEIGHTS: a stage that lacks its weights.
+//   stage    'The scorer "locret"'
+//   instead  a sentence with recipes that need none
+Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead);
 
 }  // namespace satchel::kvcache

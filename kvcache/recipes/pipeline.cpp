@@ -259,7 +259,9 @@ Result<void> Pipeline::check(const CacheShape& shape) const {
     return Error{ErrorKind::unsupported, "RECIPE_LATENT",
                  "This recipe changes values apart from keys, but this model caches one latent "
                  "vector that is both. Use a recipe without a merger, such as \"satchel\"."};
-  return scorer_ == nullptr ? Result<void>() : scorer_->check(shape);
+  if (!trigger_->ever_fires()) return {};
+  SATCHEL_TRY(scorer_->check(shape));
+  return merger_->check(shape);
 }
 
 Result<void> Pipeline::check_reclaim_steps(const JsonNode& recipe, std::string_view called) const {

@@ -113,8 +113,6 @@ Result<Recipe> Recipe::builtin(std::string_view name) {
     if (recipe.name == name) return parse(recipe.json, std::string(name) + ".json");
     known += (known.empty() ? "" : ", ") + std::string(recipe.name);
   }
-  for (const RefusedStage& refused : refused_stages())
-    if (!name.empty() && refused.recipe == name) return refused.error();
   return Error{ErrorKind::not_found, "RECIPE",
                "There is no recipe \"" + std::string(name) + "\". Choose one of: " + known + "."};
 }

@@ -18,76 +18,20 @@
 #include <cmath>
 #include <vector>
 
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/token_rows.h"
 
 namespace satchel::kvcache {
 namespace {
 
-constexpr std::size_t kAtOnce = 128;  // tokens in main memory; chosen
-
-Error no_weights() {
-  return {
-      ErrorKind::not_found, "SELECTOR_WEIGHTS",
-      "The scorer \"locret\" needs weights trained for this model; only those of the bundled model "
-      "come with Satchel. Train them with training/locret (training/README.md). \"satchel info "
-      "MODEL\" says where to put the file, or what is wrong with it. The recipes \"keydiff\" and "
-      "\"expected-attention\" need no such weights."};
-}
-
-// Sixteen sums side by side, which a compiler keeps in registers; added up in one order, always.
-float dot(const float* a, const float* b, std::size_t n) {
-  constexpr std::size_t kSums = 16;
-  float sums[kSums] = {};
-  std::size_t i = 0;
-  for (; i + kSums <= n; i += kSums)
-    for (std::size_t s = 0; s < kSums; ++s) sums[s] += a[i + s] * b[i + s];
-  for (; i < n; ++i) sums[i % kSums] += a[i] * b[i];
-  for (std::size_t half = kSums / 2; half > 0; half /= 2)
-    for (std::size_t s = 0; s < half; ++s) sums[s] += sums[s + half];
-  return sums[0];
+Error no_locret_weights() {
+  return no_selector_weights(
+      "The scorer \"locret\"", SelectorMethod::locret,
+      "The recipes \"keydiff\" and \"expected-attention\" need no such weights.");
 }
 
 float silu(float x) {
   return static_cast<float>(double{x} / (1 + std::exp(-double{x})));
 }
-
-// [q k v] of some tokens of a chunk, in main memory.
-class TokenRows {
- public:
-  explicit TokenRows(const Observation& seen)
-      : seen_(seen),
-        q_width_(seen.layer.n_heads * seen.layer.head_dim),
-        kv_width_(seen.layer.n_kv_heads * seen.layer.head_dim) {}
-
-  Result<void> load(kernels::Backend& backend, std::size_t first, std::size_t n) {
-    const std::size_t d = seen_.layer.head_dim;
-    q_.resize(n * q_width_);
-    k_.resize(n * kv_width_);
-    v_.resize(n * kv_width_);
-    SATCHEL_TRY(download(backend, q_, seen_.pre_rope_q + first * q_width_));
-    SATCHEL_TRY(download(backend, k_, seen_.pre_rope_k + first * kv_width_));
-    for (std::size_t head = 0; head < seen_.layer.n_kv_heads; ++head) {
-      const std::span<Half> of_head = std::span(v_).subspan(head * n * d, n * d);
-      SATCHEL_TRY(download(backend, of_head, seen_.chunk[head].v + first * d));
-    }
-    n_ = n;
-    return {};
-  }
-  //   out  row [q_width + 2 · kv_width]
-  void row(std::size_t t, std::span<float> row) const {
-    const std::size_t d = seen_.layer.head_dim;
-    std::copy_n(q_.data() + t * q_width_, q_width_, row.data());
-    std::copy_n(k_.data() + t * kv_width_, kv_width_, row.data() + q_width_);
-    for (std::size_t i = 0; i < kv_width_; ++i)
-      row[q_width_ + kv_width_ + i] = half_to_float(v_[(i / d * n_ + t) * d + i % d]);
-  }
-
- private:
-  const Observation& seen_;
-  std::size_t q_width_, kv_width_, n_ = 0;
-  std::vector<float> q_ = {}, k_ = {};  // [n, width]
-  std::vector<Half> v_ = {};            // [n_kv_heads, n, head_dim]
-};
 
 class LocretScorer final : public Scorer {
  public:
@@ -95,38 +39,32 @@ class LocretScorer final : public Scorer {
     return {.prefill = true, .pre_rope = true};
   }
   Result<void> check(const CacheShape& shape) const override {
-    return shape.selector == nullptr ? Result<void>(no_weights()) : Result<void>();
+    return shape.selectors.of(SelectorMethod::locret) == nullptr ? Result<void>(no_locret_weights())
+                                                                 : Result<void>();
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
-    if (seen.selector == nullptr) return no_weights();
-    const SelectorWeights::Layer& taught = *seen.selector;
+    const auto* taught = seen.selectors.get<SelectorWeights::Locret>();
+    if (taught == nullptr) return no_locret_weights();
     const auto begin = static_cast<std::size_t>(seen.positions.front()) - seen.span_first;
-    TokenRows rows(seen);
-    std::vector<float> row(taught.n_in), hidden(taught.n_hidden), scores;
-    for (std::size_t first = 0; first < seen.batch.n_tokens; first += kAtOnce) {
-      const std::size_t n = std::min(kAtOnce, seen.batch.n_tokens - first);
-      SATCHEL_TRY(rows.load(backend, first, n));
-      scores.resize(lanes.size() * n);
-      for (std::size_t t = 0; t < n; ++t) {
-        rows.row(t, row);
-        for (std::size_t i = 0; i < taught.n_hidden; ++i)
-          hidden[i] = silu(dot(taught.fc1.data() + i * taught.n_in, row.data(), taught.n_in));
-        for (std::size_t i = 0; i < lanes.size(); ++i)
-          scores[i * n + t] = score(taught, lanes[i], hidden);
-      }
+    const std::size_t n = seen.batch.n_tokens;
+    std::vector<float> hidden(taught->fc1.n_rows()), scores(lanes.size() * n);
+    SATCHEL_TRY(each_token(backend, seen, [&](std::size_t t, std::span<const float> row) {
+      for (std::size_t i = 0; i < hidden.size(); ++i)
+        hidden[i] = silu(dot_product(taught->fc1.row(i), row.data(), row.size()));
       for (std::size_t i = 0; i < lanes.size(); ++i)
-        SATCHEL_TRY(
-            upload(backend, lanes[i].scores + begin + first, std::span(scores).subspan(i * n, n)));
-    }
+        scores[i * n + t] = score(*taught, lanes[i], hidden);
+    }));
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+      SATCHEL_TRY(upload(backend, lanes[i].scores + begin, std::span(scores).subspan(i * n, n)));
     return {};
   }
 
  private:
-  static float score(const SelectorWeights::Layer& taught, const ObservedLane& lane,
+  static float score(const SelectorWeights::Locret& taught, const ObservedLane& lane,
                      std::span<const float> hidden) {
     const std::size_t head = lane.first_head / lane.n_group;
-    const float s = dot(taught.fc2.data() + head * taught.n_hidden, hidden.data(), hidden.size());
+    const float s = dot_product(taught.fc2.row(head), hidden.data(), hidden.size());
     if (std::isnan(s)) return 0;
     constexpr float kMost = 1e30f;  // chosen: no network that is of use says more
     const float held = std::clamp(s, -kMost, kMost);

@@ -1,6 +1,6 @@
 // CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
 // weighs and masks; layers may differ in all of it. And, where it has been measured, which lanes do
-// the remembering, in which coordinates a lane's keys are small, and what a selector was taught.
+// the remembering, in which coordinates a lane's keys are small, and what selectors were taught.
 //   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
 //   window  belongs to a layer: a query at position p sees positions > p - window, and what no
 //           later query can see the layer's lanes need not hold. It does not shorten the context.
@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "kernels/base/assert.h"
@@ -68,6 +69,17 @@ struct LayerShape {
       lse[i] = sink_logits[i % n_heads];
     return lse;
   }
+  // What a token is to the networks of selectors: [q k v].
+  std::size_t selector_width() const { return (n_heads + 2 * n_kv_heads) * head_dim; }
+  bool suits(const SelectorWeights::Locret& taught) const {
+    return taught.fc1.n_columns() == selector_width() && taught.fc2.n_rows() == n_kv_heads;
+  }
+  bool suits(const SelectorWeights::AttentionGate& taught) const {
+    return taught.q.n_columns() == selector_width() && taught.out.n_rows() == n_kv_heads;
+  }
+  bool suits(const SelectorWeights::LoCoCo& taught) const {
+    return taught.conv.shape[1] == 2 * head_dim;
+  }
   // fp16 K and V of one token in the layer's lanes.
   std::size_t fp16_bytes_per_token() const { return n_kv_heads * token().fp16_bytes(); }
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
@@ -92,8 +104,8 @@ struct CacheShape {
   std::shared_ptr<const HeadBudgets> head_budgets = nullptr;
   // Of all lanes; page layouts point into it. Null: not measured yet.
   std::shared_ptr<const KeyBases> key_bases = nullptr;
-  // Of all layers. Null: no selector was trained for the model.
-  std::shared_ptr<const SelectorWeights> selector = nullptr;
+  // What was trained for the model, each of all layers.
+  SelectorSet selectors = {};
 
   std::size_t n_layers() const { return layers.size(); }
   std::size_t n_lanes() const { return first_lane(layers.size()); }
@@ -150,15 +162,12 @@ struct CacheShape {
           return false;
     return lane == bases.lanes.size();
   }
-  // Likewise, of all layers: input and output of each have the layer's sizes.
+  // Likewise, of all layers: inputs and outputs of each have the layer's sizes.
   bool suits(const SelectorWeights& weights) const {
     if (weights.layers.size() != layers.size()) return false;
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const LayerShape& layer = layers[i];
-      const SelectorWeights::Layer& taught = weights.layers[i];
-      if (taught.n_in != (layer.n_heads + 2 * layer.n_kv_heads) * layer.head_dim ||
-          taught.n_out != layer.n_kv_heads)
-        return false;
+      const auto fits = [&of = layers[i]](const auto& taught) { return of.suits(taught); };
+      if (!std::visit(fits, weights.layers[i])) return false;
     }
     return true;
   }

@@ -1,6 +1,7 @@
 // Snapshot::restore: what the manifest says, then record after record, then live, then cut to what
 // is both whole and wanted.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,8 +25,13 @@ std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::
 class Restore {
  public:
   Restore(Cache& cache, CacheState& lanes, RecordStore& store, const CacheKey& key,
-          const SnapshotIdentity& identity)
-      : cache_(cache), lanes_(lanes), store_(store), key_(key), identity_(identity) {}
+          const SnapshotIdentity& identity, std::span<const SavedBeside> beside)
+      : cache_(cache),
+        lanes_(lanes),
+        store_(store),
+        key_(key),
+        identity_(identity),
+        beside_(beside) {}
 
   Result<RestoreReport> run(StoredSnapshot& stored);
 
@@ -44,14 +50,22 @@ class Restore {
   RecordStore& store_;
   const CacheKey& key_;
   const SnapshotIdentity& identity_;
+  const std::span<const SavedBeside> beside_;
   std::size_t n_common_ = 0;  // tokens that saved and present text begin with alike
   std::size_t bytes_read_ = 0;
   std::string first_damage_ = {};  // empty: all records are sound
 };
 
 Result<void> Restore::add_records(Restorer& restorer, const Manifest& manifest) {
-  FetchedRecords records(store_, key_, manifest.records);
+  std::vector<RecordEntry> unknown;
+  std::ranges::copy_if(manifest.records, std::back_inserter(unknown),
+                       [&](const RecordEntry& entry) { return !restorer.knows(entry); });
+  FetchedRecords records(store_, key_, unknown);
   for (const RecordEntry& entry : manifest.records) {
+    if (restorer.knows(entry)) {
+      restorer.add_known(entry);
+      continue;
+    }
     SATCHEL_TRY_ASSIGN(const Result<Record>* const record, records.next());
     SATCHEL_TRY(add(restorer, entry, *record, records.n_bytes()));
   }
@@ -144,7 +158,7 @@ Result<Manifest> Restore::read_earlier(const EarlierText& earlier) const {
 }
 
 Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
-  Restorer restorer(lanes_, manifest);
+  Restorer restorer(lanes_, manifest, beside_);
   const Result<void> prepared = restorer.prepare();
   if (!prepared.ok() && prepared.error().kind == ErrorKind::out_of_memory)
     return RestoreReport{.reason = RereadReason::over_limit, .detail = prepared.error().message};
@@ -164,6 +178,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
   if (report.ok() && report->n_tokens > 0) {
     report->n_thinned = restorer.n_thinned();
+    report->bytes_shared = restorer.bytes_shared();
     stored = std::move(restorer).stored();
     return report;
   }
@@ -212,11 +227,15 @@ std::size_t Snapshot::n_saved(std::span<const std::int32_t> tokens) const {
   return n;
 }
 
-Result<RestoreReport> Snapshot::restore(const SnapshotIdentity& identity) {
+Result<RestoreReport> Snapshot::restore(const SnapshotIdentity& identity,
+                                        std::span<const Snapshot* const> beside) {
   State& s = *state_;
   SATCHEL_ASSERT(s.lanes.text.n_tokens == 0 && !s.lanes.step_open && s.lanes.prefill == nullptr);
   s.stored = {};
-  return Restore(s.cache, s.lanes, s.store, s.key, identity).run(s.stored);
+  std::vector<SavedBeside> others;
+  for (const Snapshot* const other : beside)
+    if (other != this) others.push_back({&other->state_->lanes, &other->state_->stored});
+  return Restore(s.cache, s.lanes, s.store, s.key, identity, others).run(s.stored);
 }
 
 }  // namespace satchel::kvcache

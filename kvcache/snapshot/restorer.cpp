@@ -12,9 +12,10 @@
 
 namespace satchel::kvcache {
 
-Restorer::Restorer(CacheState& cache, Manifest& manifest)
+Restorer::Restorer(CacheState& cache, Manifest& manifest, std::span<const SavedBeside> beside)
     : cache_(cache),
       manifest_(manifest),
+      beside_(beside),
       lanes_(cache.lanes.size()),
       scores_(manifest.score_chunks.size(), std::vector<bool>(cache.lanes.size())) {
   for (const Lane& lane : cache.lanes) tails_before_.push_back(lane.tail_kept());
@@ -35,7 +36,73 @@ Restorer::~Restorer() {
 Result<void> Restorer::prepare() {
   if (manifest_.lanes.size() != lanes_.size()) return damaged("its manifest lists other lanes");
   SATCHEL_TRY(index_pages());
+  for (const SavedBeside& other : beside_) share_pages(other);
   return take_memory();
+}
+
+// Records that both have in the store are the same bytes, so pages of the same number are too.
+void Restorer::share_pages(const SavedBeside& other) {
+  if (&other.cache->arena != &cache_.arena || other.cache->lanes.size() != lanes_.size()) return;
+  std::unordered_map<RecordId, Hash128> wanted;
+  for (const RecordEntry& entry : manifest_.records)
+    if (entry.kind == RecordKind::pages) wanted.emplace(entry.id, entry.checksum);
+  std::vector<const StoredRecord*> both;
+  for (const StoredRecord& record : other.stored->records) {
+    const auto found = wanted.find(record.entry.id);
+    if (found != wanted.end() && found->second == record.entry.checksum) both.push_back(&record);
+  }
+  if (both.empty()) return;
+  struct Held {
+    std::size_t lane;
+    const PageRecord* page;
+  };
+  std::unordered_map<std::uint64_t, Held> held;
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    for (const PageRecord& page : other.cache->lanes[i].pages())
+      held.emplace(page.bytes_serial, Held{i, &page});
+  for (const StoredRecord* const record : both) {
+    bool has_all = record->serials.size() == record->n_items;
+    for (const std::uint64_t serial : record->serials) {
+      const auto found = held.find(serial);
+      const bool is_there =
+          found != held.end() && share_page(serial, found->second.lane, *found->second.page);
+      has_all = has_all && (is_there || !pages_.contains(serial));
+    }
+    if (has_all) known_.emplace(record->entry.id, *record);
+  }
+}
+
+// Whether the page is here then.
+bool Restorer::share_page(std::uint64_t serial, std::size_t lane, const PageRecord& held) {
+  const auto found = pages_.find(serial);
+  if (found == pages_.end()) return false;
+  Page& page = found->second;
+  if (page.is_here) return true;
+  if (page.lane != lane || page.n_tokens != held.n_tokens || *page.layout != *held.layout)
+    return false;
+  cache_.arena.share(held.extent);
+  page.extent = held.extent;
+  page.is_here = page.is_shared = true;
+  bytes_shared_ += cache_.arena.bytes_of(held.extent);
+  return true;
+}
+
+void Restorer::add_known(const RecordEntry& entry) {
+  const StoredRecord& known = known_.at(entry.id);
+  keep_record({.entry = entry, .n_items = known.n_items}, known.serials);
+}
+
+// What the store has of pages or states, as the next save builds on it.
+void Restorer::keep_record(StoredRecord record, std::span<const std::uint64_t> serials) {
+  const bool are_pages = record.entry.kind == RecordKind::pages,
+             are_states = record.entry.kind == RecordKind::states;
+  for (const std::uint64_t serial : serials) {
+    const auto page = pages_.find(serial);
+    if (are_states || (are_pages && page != pages_.end())) record.serials.push_back(serial);
+    if (record.entry.is_thin && are_pages && page != pages_.end())
+      n_thinned_ += page->second.live.count();
+  }
+  stored_.records.push_back(std::move(record));
 }
 
 Result<void> Restorer::index_pages() {
@@ -78,7 +145,8 @@ std::size_t Restorer::bytes_needed() const {
       manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk) +
       cache_.moved_sinks_needs(manifest_.reach);
   for (const auto& [serial, page] : pages_)
-    bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].token(), page.n_tokens);
+    if (!page.is_here)
+      bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].token(), page.n_tokens);
   return cache_.arena.has_far() ? far_bytes_needed() : bytes;
 }
 
@@ -88,7 +156,7 @@ std::size_t Restorer::far_bytes_needed() const {
   std::vector<std::size_t> of_layer(cache_.layout.shape.n_layers());
   for (const auto& [serial, page] : pages_) {
     const TokenShape& token = cache_.lanes[page.lane].token();
-    notes += Arena::rounded_up(cache_.layout.note_bytes(token.head_dim));
+    if (!page.is_here) notes += Arena::rounded_up(cache_.layout.note_bytes(token.head_dim));
     of_layer[cache_.layout.layer_of[page.lane]] +=
         cache_.layout.page_bytes(page.tier, token, page.n_tokens);
   }
@@ -129,16 +197,13 @@ Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
     undo(record.kind, record.items);
     return checked.error();
   }
-  StoredRecord stored{.entry = entry};
-  const bool are_pages = record.kind == RecordKind::pages,
-             are_states = record.kind == RecordKind::states;
-  if (!are_pages && !are_states) stored.payload_hash = record.payload_hash();
-  for (const RecordItem& item : record.items) {
-    const auto page = pages_.find(item.number);
-    if (are_states || (are_pages && page != pages_.end())) stored.serials.push_back(item.number);
-    if (entry.is_thin && are_pages && page != pages_.end()) n_thinned_ += page->second.live.count();
-  }
-  stored_.records.push_back(std::move(stored));
+  StoredRecord stored{.entry = entry, .n_items = record.items.size()};
+  std::vector<std::uint64_t> serials;
+  if (record.kind == RecordKind::pages || record.kind == RecordKind::states)
+    for (const RecordItem& item : record.items) serials.push_back(item.number);
+  else
+    stored.payload_hash = record.payload_hash();
+  keep_record(std::move(stored), serials);
   return {};
 }
 
@@ -167,7 +232,9 @@ void Restorer::undo(RecordKind kind, std::span<const RecordItem> items) {
       (void)cache_.scores.write(item.lane, item.number, zeros);
     }
     const auto page = pages_.find(item.number);
-    if (kind != RecordKind::pages || page == pages_.end() || !page->second.is_here) continue;
+    if (kind != RecordKind::pages || page == pages_.end() || !page->second.is_here ||
+        page->second.is_shared)
+      continue;
     cache_.arena.give(page->second.extent);
     page->second.is_here = false;
   }
@@ -177,6 +244,7 @@ Result<void> Restorer::add_page(const RecordItem& item, std::span<const std::byt
   const auto found = pages_.find(item.number);
   if (found == pages_.end()) return {};  // no lane sees it any more
   Page& page = found->second;
+  if (page.is_shared) return {};
   const std::size_t n_bytes =
       page.layout->bytes + cache_.layout.note_bytes(cache_.lanes[page.lane].head_dim());
   if (page.is_here || page.lane != item.lane || bytes.size() != n_bytes)

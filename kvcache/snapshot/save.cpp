@@ -301,6 +301,7 @@ Result<void> Saver::put(RecordKind kind) {
   const bool has_serials = kind == RecordKind::pages || kind == RecordKind::states;
   if (has_serials) {
     for (const RecordItem& item : items_) record.serials.push_back(item.number);
+    record.n_items = items_.size();
   } else {
     record.payload_hash = record_payload_hash(bytes);
   }

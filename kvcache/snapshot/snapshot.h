@@ -11,6 +11,8 @@
 //            a record is damaged, the cache holds the prefix up to the first position that is in
 //            doubt; where nothing is left it is empty again. The report says what and why, so that
 //            the caller reads the rest again.
+//   shares   pages that another cache of the arena holds and has in the very same records are taken
+//            from there, as a fork takes them: they are in memory once, and not read again
 //   format   FORMAT.md. Decoders are safe on any bytes: xxh3 finds accidents, not attackers.
 #pragma once
 
@@ -52,8 +54,9 @@ struct RestoreReport {
   RereadReason reason = RereadReason::nothing_saved;
   std::size_t n_tokens = 0;  // of the text that the cache now holds
   std::size_t bytes_read = 0;
-  std::size_t n_thinned = 0;  // lane-tokens that came from records that were thinned (thin.h)
-  std::string detail = {};    // what exactly, for people; may be empty
+  std::size_t bytes_shared = 0;  // of pages that other caches hold as well
+  std::size_t n_thinned = 0;     // lane-tokens that came from records that were thinned (thin.h)
+  std::string detail = {};       // what exactly, for people; may be empty
 };
 
 class Snapshot {
@@ -69,7 +72,10 @@ class Snapshot {
   Result<SaveReport> save(const SnapshotIdentity& identity, const std::stop_token& stop = {});
   // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a
   //         bad snapshot is a reason, not an error.
-  Result<RestoreReport> restore(const SnapshotIdentity& identity);
+  // beside  of caches with which pages may be shared; those of other arenas, and this one, count as
+  //         absent
+  Result<RestoreReport> restore(const SnapshotIdentity& identity,
+                                std::span<const Snapshot* const> beside = {});
   // Of what this snapshot saved or restored last: the most tokens that a saved text has in common
   // with these.
   std::size_t n_saved(std::span<const std::int32_t> tokens) const;

@@ -12,7 +12,8 @@ namespace satchel::kvcache {
 
 struct StoredRecord {
   RecordEntry entry;
-  std::vector<std::uint64_t> serials = {};  // of pages
+  std::vector<std::uint64_t> serials = {};  // of pages that were wanted
+  std::size_t n_items = 0;                  // of pages: all, wanted or not
   Hash128 payload_hash = {};                // of others: the same again need not be written
 };
 
@@ -24,6 +25,12 @@ struct StoredSnapshot {
   // Of the newest manifest: its text, and those before it.
   std::vector<std::int32_t> tokens = {};
   std::vector<EarlierText> earlier = {};
+};
+
+// Another cache, and what the store has of it.
+struct SavedBeside {
+  CacheState* cache;
+  const StoredSnapshot* stored;
 };
 
 // Why a cache cannot take over what a manifest lists, whatever its text; none: it can.

@@ -30,10 +30,9 @@ Result<void> register_stages(std::span<const StageEntry> stages);
 struct RefusedStage {
   StageKind kind;
   std::string_view name;
-  std::string_view recipe;  // the system it belongs to, where that is refused for it; else ""
   std::string_view source;
   std::string_view why;  // what it needs, and what to use instead
-  Error error() const;   // unsupported: CODEC_NEEDS, or SELECTOR_WEIGHTS of a scorer
+  Error error() const;   // unsupported, CODEC_NEEDS
 };
 std::span<const RefusedStage> refused_stages();
 

@@ -125,8 +125,7 @@ struct Observation {
   float* state = nullptr;                    // prefill only: [Scorer::state_floats()], writable
   // Blocks only: writable copies of q and lse, and a workspace of kBlockWork floats.
   float *block_q = nullptr, *block_lse = nullptr, *work = nullptr;
-  // Trained selector weights of this layer; null: the model has none.
-  const SelectorWeights::Layer* selector = nullptr;
+  LayerSelectors selectors = {};  // what was trained for this layer
 };
 inline constexpr std::size_t kBlockWork = 1024;
 // The tokens of one lane to score: one score per slot, in the order of kernels::ScoreArgs.
@@ -176,9 +175,8 @@ class Scorer : public Stage {
   // known: the model's head budgets, or null. Only `block_tokens` and `pre_rope` may depend on
   // them.
   virtual ScorerRequirements requirements(const HeadBudgets* known) const = 0;
-  // Whether caches of this model can use the scorer. The error says what is missing and what to use
-  // instead: not_found if this model lacks it; unsupported if every model does, in which case the
-  // recipe is only listed.
+  // Whether caches of this model can use the scorer. The error, not_found, says what this model
+  // lacks and what to use instead.
   virtual Result<void> check(const CacheShape&) const { return {}; }
   // Size of the state that observe() carries between the chunks of a layer's prefill, in floats,
   // for a span of n_tokens. It is zeroed before the first chunk, exists for one layer at a time,
@@ -238,7 +236,8 @@ class Filter : public Stage {
   // tokens of the span have its id; asked only of filters that weigh.
   virtual bool weighs() const { return false; }
   virtual float weight([[maybe_unused]] std::size_t n_said) const { return 1; }
-  // Filters one lane. kNeverEvict and kNotThere entries do not change.
+  // Filters one lane. kNeverEvict and kNotThere entries do not change. Others stay finite, or
+  // become kNotThere: evicted even where the budget has room for them.
   virtual void apply(const TokenSpan& span, std::span<float> scores) const = 0;
 };
 
@@ -325,11 +324,13 @@ struct MergeLane {
                             // page if needs_counts()
   std::size_t n_sinks = 0, n_tail = 0;  // of the tokens: they stay exact and always count once
   ReferenceQueries references = {};
-  FitCounts* fits = nullptr;  // of a merger that fits_counts(): one more, of either kind
+  LayerSelectors selectors = {};  // what was trained for its layer
+  FitCounts* fits = nullptr;      // of a merger that fits_counts(): one more, of either kind
 };
 class Merger : public Stage {
  public:
   virtual bool merges() const { return true; }
+  virtual Result<void> check(const CacheShape&) const { return {}; }  // as Scorer's
   virtual bool needs_counts() const { return false; }
   // Whether the counts are weights fitted to all that the lane kept of the span: an eviction later
   // sets them to 1.
