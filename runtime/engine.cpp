@@ -5,6 +5,7 @@
 #include "kernels/base/size_text.h"
 #include "runtime/engine_state.h"
 #include "runtime/limits/precision_floor.h"
+#include "runtime/model/scratch.h"
 #include "runtime/profile/profile_files.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/thoughts.h"
@@ -24,16 +25,28 @@ Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& con
                    ". The file is damaged; get it again."};
 }
 
-Result<void> check_budget(const ModelConfig& config, const SessionOptions& options,
+// Pages that go to disk need no room beside one another, and their text is read in short spans.
+Result<std::size_t> least_far_budget(const ModelConfig& config, const kvcache::Recipe& recipe) {
+  SATCHEL_TRY_ASSIGN(
+      const auto planner,
+      kvcache::MemoryPlanner::make(config.cache_shape(), recipe, pass_bytes(config, false, false)));
+  return planner.bound(kvcache::kSpanCramped, kvcache::kSpanCramped).total();
+}
+
+Result<void> check_budget(const EngineState& engine, const SessionOptions& options,
                           std::size_t budget_bytes) {
-  SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(config, options.recipe));
+  const ModelConfig& config = engine.model->config();
+  const std::size_t n_tokens =
+      std::min(engine.open_far ? kvcache::kSpanCramped : kLeastTokens, config.context);
+  SATCHEL_TRY_ASSIGN(const std::size_t least, engine.open_far
+                                                  ? least_far_budget(config, options.recipe)
+                                                  : least_budget(config, options.recipe));
   if (least <= budget_bytes) return {};
   return Error{ErrorKind::out_of_memory,
                "MEMORY",
                "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
                    options.recipe.name() + "\" needs " + size_text(least) + " (" +
-                   std::to_string(least) + " bytes) for a chat of " +
-                   std::to_string(std::min(kLeastTokens, config.context)) +
+                   std::to_string(least) + " bytes) for a chat of " + std::to_string(n_tokens) +
                    " tokens. Raise the limit.",
                {{"limit_bytes", budget_bytes}, {"least_limit_bytes", least}}};
 }
@@ -55,8 +68,11 @@ void load_profiles(EngineState& state) {
       usable(state, find_head_budgets(dir, state.fingerprint, config), "head_budgets"));
   state.model->set_key_bases(
       usable(state, find_key_bases(dir, state.fingerprint, config), "key_bases"));
-  state.model->set_selector(
-      usable(state, find_selector(dir, state.fingerprint, config), "selector_weights"));
+  kvcache::SelectorSet selectors;
+  for (const kvcache::SelectorMethod method : kvcache::kSelectorMethods)
+    selectors.set(method, usable(state, find_selector(dir, state.fingerprint, config, method),
+                                 "selector_weights"));
+  state.model->set_selectors(std::move(selectors));
 }
 
 kernels::BackendOptions backend_options(const EngineOptions& options) {
@@ -167,11 +183,10 @@ const ChatTemplate& Engine::chat_template() const {
   return *state_->chat_template;
 }
 std::size_t Engine::weight_bytes() const {
-  std::size_t n_taught = 0;
-  if (const auto& selector = config().selector; selector != nullptr)
-    for (const kvcache::SelectorWeights::Layer& layer : selector->layers)
-      n_taught += layer.fc1.size() + layer.fc2.size();
-  return state_->model->weights().bytes + n_taught * sizeof(float);
+  std::size_t bytes = state_->model->weights().bytes;
+  for (const auto& selector : config().selectors.by_method)
+    if (selector != nullptr) bytes += selector->bytes();
+  return bytes;
 }
 std::string Engine::device() const {
   return state_->backend->device();
@@ -226,7 +241,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
   if (budget_bytes == 0) {
     SATCHEL_TRY_ASSIGN(budget_bytes, default_budget());
   }
-  SATCHEL_TRY(check_budget(config(), options, budget_bytes));
+  SATCHEL_TRY(check_budget(*state_, options, budget_bytes));
   SATCHEL_TRY(check_thinking(*state_->chat_template, options.thinking));
   state_->can_profile = true;
   if (state_->arena == nullptr ||

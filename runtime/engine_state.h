@@ -19,6 +19,7 @@
 
 namespace satchel::runtime {
 
+class ChatCache;
 class TokenTrie;
 
 // Members go in reverse order: the model's weights read the file's mapping and the backend's
@@ -36,9 +37,13 @@ struct EngineState {
   std::filesystem::path profiles;               // the folder of profile files; "": none
   std::vector<Error> profile_damage;            // why files there, or shipped ones, were ignored
   std::unique_ptr<LaneProfiler> lane_profiler;  // a profile in the making
-  bool can_profile = true;  // false: it failed; another chat or limit tries again
+  bool can_profile = true;               // false: it failed; another chat or limit tries again
+  std::vector<const ChatCache*> caches;  // of the sessions that are open; each enters and leaves
   LogSink log;
-  double read_ms_per_token = 0;  // as measured last; 0: not yet
+  double read_ms_per_token = 0;                    // as measured last; 0: not yet
+  double reading_ms(std::size_t n_tokens) const {  // estimated; 0: not known
+    return read_ms_per_token * static_cast<double>(n_tokens);
+  }
 
   std::shared_ptr<const TokenTrie> token_trie;  // made with the first answer that has a grammar
 

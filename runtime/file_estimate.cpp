@@ -11,9 +11,12 @@
 namespace satchel::runtime {
 namespace {
 
-std::size_t weight_bytes(const GgufFile& file) {
+// Of the model, and of what was trained beside it.
+std::size_t weight_bytes(const GgufFile& file, const ModelConfig& config) {
   std::size_t bytes = 0;
   for (const GgufTensor& tensor : file.tensors()) bytes += tensor.bytes.size();
+  for (const auto& selector : config.selectors.by_method)
+    if (selector != nullptr) bytes += selector->bytes();
   return bytes;
 }
 
@@ -23,7 +26,8 @@ Result<void> add_profiles(const GgufFile& file, const std::filesystem::path& fol
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
   config.head_budgets = find_head_budgets(folder, fingerprint, config).value;
   config.key_bases = find_key_bases(folder, fingerprint, config).value;
-  config.selector = find_selector(folder, fingerprint, config).value;
+  for (const kvcache::SelectorMethod method : kvcache::kSelectorMethods)
+    config.selectors.set(method, find_selector(folder, fingerprint, config, method).value);
   return {};
 }
 
@@ -37,7 +41,7 @@ Result<FileEstimate> estimate_file(const UnloadedModel& model, const kvcache::Re
                      kernels::choose_backend(model.backend, model.backend_options));
   config.work_limits = chosen.backend->work_limits();
   SATCHEL_TRY(add_profiles(file, model.profiles, config));
-  const std::size_t weights = weight_bytes(file);
+  const std::size_t weights = weight_bytes(file, config);
   kernels::AvailableMemory available = chosen.backend->available_memory();
   const std::size_t most = available.most;
   available.most -= std::min(weights, available.most);

@@ -14,9 +14,12 @@
 #include <vector>
 
 #include "kernels/base/index_range.h"
+#include "runtime/chat/answer_settings.h"
+#include "runtime/chat/attended_text.h"
 #include "runtime/chat/held_text.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/chat/model_facts.h"
+#include "runtime/chat/saved_prompts.h"
 #include "runtime/chat/whole_documents.h"
 #include "runtime/contract/chat_store.h"
 #include "runtime/progress.h"
@@ -50,7 +53,9 @@ enum class ChatTask {
   go_on,
   older_parts,
   find_quotes,
-  show_held,
+  show_held,  // and what an answer looked at
+  set_answers,
+  prompts,  // list, keep or remove those that are saved
   estimate_presets,
   preview_memory,
   change_memory,
@@ -100,6 +105,9 @@ struct PassagesFound {
 struct ShelfListed {
   std::vector<ShelvedDocument> documents;  // those that are kept first
 };
+struct PromptsListed {
+  std::vector<SavedPrompt> prompts;  // by name
+};
 // The open chat got its first message and is in the library now.
 struct ChatEntered {
   Chat chat;
@@ -118,6 +126,11 @@ struct ChatOpened {
   Chat chat;  // id 0: new
   MemorySettings memory;
   std::vector<StoredMessage> messages;  // a document that was read in parts is one
+  AnswerSettings answers = {};
+};
+// The open chat has these from now on.
+struct AnswersChanged {
+  AnswerSettings answers;
 };
 // The words of a chat that cannot be opened: its model or recipe is not there, or cannot be used.
 // Failed follows; what was open stays open.
@@ -213,12 +226,13 @@ struct Failed {
 // ReadReport: of a document; an answer's stands in its GenerateReport.
 using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed,
-                 PassagesFound, ShelfListed, ChatEntered, ChatChanged, ChatRemoved, ChatOpened,
-                 ChatShown, ResumeReport, MessageThoughts, StoredMessage, MessagesReplaced,
-                 VersionsChanged, MarksChanged, DocumentParts, Progress, AnswerStarted, AnswerDelta,
-                 ContextEnded, WentOn, OlderParts, QuotesFound, HeldText, GenerateReport,
-                 ReadReport, CorrectReport, ExactReport, kvcache::SaveReport, ChatMemory,
-                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 PassagesFound, ShelfListed, PromptsListed, ChatEntered, ChatChanged, ChatRemoved,
+                 ChatOpened, AnswersChanged, ChatShown, ResumeReport, MessageThoughts,
+                 StoredMessage, MessagesReplaced, VersionsChanged, MarksChanged, DocumentParts,
+                 Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn, OlderParts,
+                 QuotesFound, HeldText, AttendedText, GenerateReport, ReadReport, CorrectReport,
+                 ExactReport, kvcache::SaveReport, ChatMemory, LedgerChanged, MemoryPreviewed,
+                 MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

@@ -7,6 +7,7 @@
 
 #include "runtime/chat/chat_errors.h"
 #include "runtime/chat/service_call.h"
+#include "runtime/engine_state.h"
 
 namespace satchel::runtime {
 
@@ -99,6 +100,7 @@ Result<ModelFacts> ChatService::load_model(const std::string& path, Running& run
   const ModelHolder::Outcome outcome = model_.open(path, {running.call.stop, progress_of(running)});
   if (!outcome.error) {
     is_model_told_ = true;
+    engine()->state().read_ms_per_token = read_speed_.ms_per_token(engine()->fingerprint());
     return model_facts(*engine(), model_.path());
   }
   running.is_anothers = engine() != nullptr;
@@ -262,7 +264,8 @@ CallScope ChatService::scope_of(ChatTask task, ChatHandle chat) {
   const bool needs_all =
       task == ChatTask::open_model || task == ChatTask::use_cpu || task == ChatTask::change_memory;
   const bool no_cache = task == ChatTask::list_chats || task == ChatTask::search ||
-                        task == ChatTask::rename_chat || task == ChatTask::restore_chat;
+                        task == ChatTask::rename_chat || task == ChatTask::restore_chat ||
+                        task == ChatTask::prompts;
   return {.chat = chat, .all = needs_all, .hurries = task == ChatTask::send, .no_cache = no_cache};
 }
 
@@ -280,7 +283,7 @@ Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,
                            SATCHEL_TRY(chat.suit(*engine()));
                            running.chat = add(std::move(chat), instead_of);
                            const OpenChat& begun = chats_.at(running.chat);
-                           running.tell(ChatOpened{{}, begun.memory(), {}});
+                           running.tell(ChatOpened{{}, begun.memory(), {}, begun.answers()});
                            return running.chat;
                          });
 }
@@ -314,6 +317,7 @@ Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, cons
 Result<OpenReport> ChatService::open_saved(const Chat& saved, const OpenOptions& options,
                                            Running& running) {
   SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
+  chat.load_answers(store_->library());
   chat.choose(options.choices);
   chat.has_new_setup = options.keeps_model;
   // Read before anything is closed for it.
@@ -335,7 +339,9 @@ void ChatService::show_words(const Chat& saved, const Running& running) {
 }
 
 Result<ChatService::Shown> ChatService::shown_of(const OpenChat& chat) {
-  Shown shown{.opened = {.chat = {}, .memory = chat.memory(), .messages = {}}, .parts = {}};
+  Shown shown{
+      .opened = {.chat = {}, .memory = chat.memory(), .messages = {}, .answers = chat.answers()},
+      .parts = {}};
   if (!chat.is_saved()) return shown;
   SATCHEL_TRY_ASSIGN(shown.opened.chat, store_->library().chat(chat.id()));
   SATCHEL_TRY_ASSIGN(auto messages, store_->library().messages(chat.id()));
@@ -373,9 +379,6 @@ Result<std::optional<ResumeReport>> ChatService::resume(OpenChat& chat, Running&
 
 void ChatService::tell_resumed(OpenChat& chat, ResumeReport& report, Running& running) {
   if (report.too_long) running.tell(ContextEnded{});
-  if (report.reread_ms_estimate <= 0)
-    report.reread_ms_estimate =
-        read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report.n_reused);
   running.tell(report);
   tell_thoughts(chat, running);
   tell_versions(chat, running, /*also_none=*/false);

@@ -24,7 +24,8 @@
 //            chat_service_edit.cpp  what is changed in them · chat_service_memory.cpp  what they
 //            hold · chat_service_bytes.cpp  chats as bytes · chat_service_shelf.cpp  documents
 //            for other chats · chat_service_quotes.cpp  what answers repeat of documents ·
-//            chat_service_held.cpp  how their words are held
+//            chat_service_held.cpp  how their words are held, and what answers look at ·
+//            chat_service_answers.cpp  how they are answered, and what is kept for that
 #pragma once
 
 #include <functional>
@@ -97,6 +98,12 @@ class ChatService {
   // Also while an answer is made.
   Result<std::vector<Found>> search(const SearchQuery& query, const ChatCall& call = {});
   Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
+  // In the folder of that name, with the others there; "": in none.
+  Result<Chat> set_folder(ChatId chat, const std::string& folder, const ChatCall& call = {});
+  // Texts that people keep under names (saved_prompts.h); the other two tell all of them as well.
+  Result<std::vector<SavedPrompt>> prompts(const ChatCall& call = {});
+  Result<void> keep_prompt(const SavedPrompt& prompt, const ChatCall& call = {});
+  Result<void> remove_prompt(const std::string& name, const ChatCall& call = {});
   // And closes it.
   //   errors  CHAT_OPEN: it answers
   Result<Chat> remove(ChatId chat, const ChatCall& call = {});
@@ -188,6 +195,11 @@ class ChatService {
   Result<ChatHandle> branch(ChatHandle chat, const ChatCall& call = {},
                             std::optional<MessageId> last = {});
 
+  // What a new chat tells its model first, and how answers are made where the front end passes
+  // OpenChat::answers() on; kept with the chat.
+  //   errors  as OpenChat::set_answers()
+  Result<void> set_answers(ChatHandle chat, const AnswerSettings& answers,
+                           const ChatCall& call = {});
   // Whether the answers to come are thought about.
   Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
   // Beyond the model's context, from now on; kept with the chat. One that was too long to be
@@ -203,6 +215,10 @@ class ChatService {
   Result<QuotesFound> quotes(ChatHandle chat, MessageId answer, const ChatCall& call = {});
   // How its words are held now, passage by passage.
   Result<HeldText> held(ChatHandle chat, const ChatCall& call = {});
+  // What its newest answer looked at, token by token (runtime/replay/attention_paid.h); in memory
+  // as it is now.
+  //   errors  MEMORY, cancelled/STOPPED
+  Result<AttendedText> attended(ChatHandle chat, const ChatCall& call = {});
 
   // --- memory
   // limit_bytes  0: the default
@@ -268,6 +284,8 @@ class ChatService {
   ChatHandle add(OpenChat chat, ChatHandle instead_of);
   void close_now(ChatHandle chat);
   Result<ChatLibrary*> library();
+  Result<void> change_prompts(const ChatCall& call,
+                              const std::function<Result<void>(ChatLibrary&)>& change);
   Result<OpenChat*> find(ChatHandle chat);
   Result<OpenChat::Host> host();
   struct Shown {
@@ -316,6 +334,7 @@ class ChatService {
   Result<std::vector<StoredMessage>> stored_of(const OpenChat& chat);
   Result<std::vector<StoredMessage>> words_of(const OpenChat& chat);  // documents whole
   Result<HeldText> held_now(const OpenChat& chat);
+  Result<AttendedText> attended_now(const OpenChat& chat, const std::stop_token& stop);
   Result<std::vector<ShelvedDocument>> shelf_now(const Running& running);
   struct Shelved {
     std::string title, text;

@@ -7,6 +7,8 @@
 namespace satchel::runtime {
 namespace {
 
+constexpr double kNoticedMs = 500;  // chosen: nobody minds less
+
 std::string duration(double ms) {
   char text[32];
   std::snprintf(text, sizeof text, ms < 1000 ? "%.0f ms" : "%.1f s", ms < 1000 ? ms : ms / 1000);
@@ -24,7 +26,21 @@ std::string describe(const CorrectReport& report) {
         " tokens after it were moved without being read again: they do not reflect the new words.";
   if (report.n_unread > 0)
     text += " " + count_text(report.n_unread) + " more will be read before the next answer.";
-  return text;
+  if (report.n_placed == 0 || report.reading_ms == 0) return text;
+  const std::string loss = no_gain_text({.ms = report.ms, .reading_ms = report.reading_ms});
+  return text + " " +
+         (loss.empty() ? "Reading them would have taken about " + duration(report.reading_ms) + "."
+                       : loss);
+}
+
+bool is_loss(const Reuse& reuse) {
+  return !reuse.saves_time() && reuse.ms >= kNoticedMs;
+}
+
+std::string no_gain_text(const Reuse& reuse) {
+  if (!is_loss(reuse)) return "";
+  return "No time was saved: it took " + duration(reuse.ms) +
+         ", and reading would have taken about " + duration(reuse.reading_ms) + ".";
 }
 
 std::string describe(const ExactReport& report) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace satchel::runtime {
 namespace {
@@ -30,11 +31,8 @@ HeldToken mean_of(std::span<const HeldToken> held) {
 
 }  // namespace
 
-std::vector<HeldWords> held_words(std::string_view text, std::span<const TokenId> tokens,
-                                  std::span<const HeldToken> held, const Tokenizer& tokenizer) {
-  std::vector<HeldWords> words;
-  held = held.first(std::min(held.size(), tokens.size()));
-  if (held.empty() || text.empty()) return words;
+std::vector<IndexRange> token_places(std::string_view text, std::span<const TokenId> tokens,
+                                     const Tokenizer& tokenizer) {
   std::string said;
   std::vector<std::size_t> ends;  // in `said`, of each token
   for (const TokenId token : tokens) {
@@ -43,15 +41,26 @@ std::vector<HeldWords> held_words(std::string_view text, std::span<const TokenId
   }
   // Behind the text a template writes little; before it, it may write the text's own first words.
   const std::size_t begin = said.rfind(text);
-  if (begin == std::string::npos) {
-    add(words, {0, text.size()}, mean_of(held));
-    return words;
-  }
+  std::vector<IndexRange> places;
+  if (begin == std::string::npos) return places;
   const auto in_text = [&](std::size_t at) {
     return std::clamp(at, begin, begin + text.size()) - begin;
   };
-  for (std::size_t i = 0, at = 0; i < held.size(); at = ends[i++])
-    add(words, {in_text(at), in_text(ends[i])}, held[i]);
+  std::size_t at = 0;
+  for (const std::size_t end : ends)
+    places.push_back({in_text(std::exchange(at, end)), in_text(end)});
+  return places;
+}
+
+std::vector<HeldWords> held_words(std::string_view text, std::span<const TokenId> tokens,
+                                  std::span<const HeldToken> held, const Tokenizer& tokenizer) {
+  std::vector<HeldWords> words;
+  held = held.first(std::min(held.size(), tokens.size()));
+  if (held.empty() || text.empty()) return words;
+  const std::vector<IndexRange> places = token_places(text, tokens, tokenizer);
+  if (places.empty()) add(words, {0, text.size()}, mean_of(held));
+  for (std::size_t i = 0; i < std::min(places.size(), held.size()); ++i)
+    add(words, places[i], held[i]);
   return words;
 }
 

@@ -26,7 +26,13 @@ struct HeldText {
   std::vector<HeldMessage> messages;  // in order; of a document that was read in parts one
 };
 
-// tokens  the message's, with what the template wrote around it
+// Where each token of a message stands in its text, in bytes; nowhere: an empty range. No ranges
+// where the text is not what the tokens say.
+//   tokens  the message's, with what the template wrote around it
+std::vector<IndexRange> token_places(std::string_view text, std::span<const TokenId> tokens,
+                                     const Tokenizer& tokenizer);
+
+// tokens  as token_places()
 // held    of the first of them; the others have not been read
 // Where the text is not what the tokens say, all of it is one passage, held as their mean is.
 std::vector<HeldWords> held_words(std::string_view text, std::span<const TokenId> tokens,

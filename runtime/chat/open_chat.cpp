@@ -58,6 +58,7 @@ Result<void> OpenChat::make_row(const Host& host, const std::string& title, std:
       id_, library.create_chat(
                {.name = name, .title = title.empty() ? name : title, .setup = setup(host)}, taken));
   is_entered_here_ = true;
+  if (!is_same(start_.sampling, {})) SATCHEL_TRY(keep_answers(library));
   SATCHEL_TRY_ASSIGN(const Chat row, library.chat(id_));
   name_ = row.name;
   return {};
@@ -168,6 +169,35 @@ Result<MemoryChange> OpenChat::change(const MemoryRequest& request, const std::s
   start_.memory = change.ok() ? with_request(start_.memory, request)
                               : after_failure(start_.memory, request, *session_, limit_before);
   return change;
+}
+
+Result<void> OpenChat::keep_answers(ChatLibrary& library) const {
+  return library.set_note(id_, kAnswersNote, to_note(start_.sampling));
+}
+
+// A system prompt stands before all that was read: it would have to be read again.
+Result<void> OpenChat::set_answers(const Host& host, const AnswerSettings& answers) {
+  SATCHEL_TRY(check(answers.sampling));
+  const bool has_other_system = answers.system != start_.system;
+  if (has_other_system && (is_saved() || session_))
+    return Error{ErrorKind::invalid, "PARAM",
+                 "The system prompt stands before everything that was read, so it cannot change in "
+                 "a chat with messages. Begin a new chat with it."};
+  const Sampling before = std::exchange(start_.sampling, answers.sampling);
+  const Result<void> kept =
+      is_saved() && host.store != nullptr ? keep_answers(host.store->library()) : Result<void>();
+  if (!kept.ok()) {
+    start_.sampling = before;
+    return kept;
+  }
+  start_.system = answers.system;
+  return {};
+}
+
+void OpenChat::load_answers(ChatLibrary& library) {
+  const auto note = library.note(id_, kAnswersNote);
+  if (!note.ok() || !*note) return;
+  if (const Result<Sampling> kept = sampling_from_note(**note); kept.ok()) start_.sampling = *kept;
 }
 
 Result<void> OpenChat::set_thinking(Thinking thinking) {

@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 
+#include "runtime/chat/answer_settings.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/chat_bytes/chat_bytes.h"
 #include "runtime/contract/chat_store.h"
@@ -25,6 +26,7 @@ struct ChatStart {
   MemorySettings memory;
   std::string name = {};                   // "": by its first message, or by the date
   std::optional<std::string> system = {};  // system prompt; none: the template's own
+  Sampling sampling = {};                  // of its answers, where a call has no other
   TextMarks system_marks = {};             // in it; a chat that is opened again has its tokens
   Thinking thinking = Thinking::automatic;
   std::optional<BeyondContext> beyond = {};  // none: as its recipe has it, or was chosen before
@@ -81,6 +83,13 @@ class OpenChat {
   // both all the same, with text still to be read.
   Result<MemoryChange> change(const MemoryRequest& request, const std::stop_token& stop,
                               const ProgressFn& progress);
+  // From now on, kept with the chat.
+  //   errors  invalid, PARAM: a number is out of range, or the system prompt is another and the
+  //           chat has messages. Nothing has changed then
+  Result<void> set_answers(const Host& host, const AnswerSettings& answers);
+  // Of a saved chat, before it is resumed; what cannot be read is the default.
+  void load_answers(ChatLibrary& library);
+  AnswerSettings answers() const { return {start_.system, start_.sampling}; }
   Result<void> set_thinking(Thinking thinking);
   Result<void> set_beyond(BeyondContext beyond);  // kept with the chat
   // Saves what the chat is opened with from now on, if that has changed.
@@ -109,6 +118,7 @@ class OpenChat {
  private:
   Result<void> make_row(const Host& host, const std::string& title, std::int64_t wall_ms);
   Result<void> make_session(const Host& host);
+  Result<void> keep_answers(ChatLibrary& library) const;
   ChatSetup setup(const Host& host) const;
 
   ChatStart start_;

@@ -32,6 +32,8 @@ struct NewChat {
   ChatSetup setup;
 };
 
+inline constexpr std::string_view kFolderNote = "folder";
+
 struct Chat {
   ChatId id;
   std::string name, title;
@@ -40,7 +42,8 @@ struct Chat {
   std::optional<std::int64_t> removed_ms;
   // On the path to the last message; without what an answer gained while it streams.
   std::size_t n_messages = 0, n_tokens = 0;
-  MessageId last = {};  // message; 0: there is none
+  MessageId last = {};      // message; 0: there is none
+  std::string folder = {};  // that people put it in; "": none. The chat's note kFolderNote
   // What people call it.
   const std::string& shown_name() const { return name.empty() ? title : name; }
 };

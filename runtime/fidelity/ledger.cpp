@@ -8,11 +8,22 @@ LedgerEntry folded(const LedgerEntry& older, LedgerEntry newer) {
   newer.n_evicted += older.n_evicted;
   newer.bytes_before = older.bytes_before;
   newer.n_steps += older.n_steps;
+  newer.reuse = sum_of(older.reuse, newer.reuse);
   if (newer.fidelity.n_tokens == 0) newer.fidelity = older.fidelity;
   return newer;
 }
 
 }  // namespace
+
+// Of one the time may not be known.
+Reuse sum_of(const Reuse& a, const Reuse& b) {
+  const auto is_none = [](const Reuse& one) { return one.n_tokens + one.n_read == 0; };
+  const bool is_known = (is_none(a) || a.reading_ms > 0) && (is_none(b) || b.reading_ms > 0);
+  return {.n_tokens = a.n_tokens + b.n_tokens,
+          .n_read = a.n_read + b.n_read,
+          .ms = a.ms + b.ms,
+          .reading_ms = is_known ? a.reading_ms + b.reading_ms : 0};
+}
 
 void Ledger::add(const LedgerEntry& entry) {
   entries_.push_back(entry);
@@ -23,8 +34,15 @@ void Ledger::add(const LedgerEntry& entry) {
 }
 
 void Ledger::measured(const Fidelity& fidelity) {
-  for (std::size_t i = n_closed_; i < entries_.size(); ++i) entries_[i].fidelity = fidelity;
+  for (std::size_t i = n_closed_; i < entries_.size(); ++i)
+    if (makes_smaller(entries_[i].cause)) entries_[i].fidelity = fidelity;
   close();
+}
+
+void Ledger::measured_moved(const Fidelity& fidelity) {
+  for (LedgerEntry& entry : entries_)
+    if (!makes_smaller(entry.cause) && entry.reuse.n_tokens > 0 && entry.fidelity.n_tokens == 0)
+      entry.fidelity = fidelity;
 }
 
 std::size_t Ledger::n_steps() const {

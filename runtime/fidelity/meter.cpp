@@ -1,5 +1,6 @@
 #include "runtime/fidelity/meter.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -7,7 +8,7 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::string_view kForm = "1";
+constexpr std::string_view kForm = "1", kFormWithReuse = "2";
 
 template <class Number>
 void add_number(std::string& line, Number number) {
@@ -51,15 +52,24 @@ std::string_view take_text_line(std::string_view& text) {
   return line;
 }
 
-std::string text_of(const LedgerEntry& entry) {
-  const Fidelity& cost = entry.fidelity;
+std::string text_of(const LedgerEntry& entry, bool with_reuse) {
+  const Reuse& reuse = entry.reuse;
   return line_of(entry.at_ms, entry.n_tokens, static_cast<unsigned>(entry.cause), entry.n_lowered,
                  entry.n_evicted, entry.bytes_before, entry.bytes_after, entry.n_steps) +
-         " " + to_text(cost);
+         (with_reuse ? " " + line_of(reuse.n_tokens, reuse.n_read, reuse.ms, reuse.reading_ms)
+                     : std::string()) +
+         " " + to_text(entry.fidelity);
 }
 
-// The fields before the fidelity's.
-bool take_entry(std::string_view line, LedgerEntry& entry) {
+bool take_reuse(std::string_view& line, LedgerEntry& entry) {
+  Reuse& reuse = entry.reuse;
+  const auto is_time = [](double ms) { return ms >= 0 && std::isfinite(ms); };
+  return take_number(line, reuse.n_tokens) && take_number(line, reuse.n_read) &&
+         take_number(line, reuse.ms) && take_number(line, reuse.reading_ms) && is_time(reuse.ms) &&
+         is_time(reuse.reading_ms);
+}
+
+bool take_entry(std::string_view line, LedgerEntry& entry, bool with_reuse) {
   unsigned cause = 0;
   const bool taken = take_number(line, entry.at_ms) && take_number(line, entry.n_tokens) &&
                      take_number(line, cause) && take_number(line, entry.n_lowered) &&
@@ -67,6 +77,7 @@ bool take_entry(std::string_view line, LedgerEntry& entry) {
                      take_number(line, entry.bytes_after) && take_number(line, entry.n_steps);
   if (!taken || cause >= kLedgerCauses || entry.n_steps == 0) return false;
   entry.cause = static_cast<LedgerCause>(cause);
+  if (with_reuse ? !take_reuse(line, entry) : !makes_smaller(entry.cause)) return false;
   const std::optional<Fidelity> cost = fidelity_from(line);
   if (cost) entry.fidelity = *cost;
   return cost.has_value();
@@ -98,23 +109,30 @@ std::optional<Fidelity> fidelity_from(std::string_view text) {
 
 std::string to_text(const Meter& meter) {
   const RecallProbe& recall = meter.recall;
-  std::string text = std::string(kForm) + "\n" + to_text(meter.fidelity) + "\n" +
+  const auto entries = meter.ledger.entries();
+  const bool with_reuse = std::ranges::any_of(entries, [](const LedgerEntry& entry) {
+    return !makes_smaller(entry.cause) || entry.reuse.n_tokens + entry.reuse.n_read > 0;
+  });
+  std::string text = std::string(with_reuse ? kFormWithReuse : kForm) + "\n" +
+                     to_text(meter.fidelity) + "\n" +
                      line_of(recall.n_asked, recall.n_said, recall.measured_at, recall.measured_ms,
                              recall.n_steps) +
                      "\n";
-  for (const LedgerEntry& entry : meter.ledger.entries()) text += text_of(entry) + "\n";
+  for (const LedgerEntry& entry : entries) text += text_of(entry, with_reuse) + "\n";
   return text;
 }
 
 std::optional<Meter> meter_from(std::string_view text) {
-  if (take_text_line(text) != kForm) return std::nullopt;
+  const std::string_view form = take_text_line(text);
+  if (form != kForm && form != kFormWithReuse) return std::nullopt;
   Meter meter;
   const std::optional<Fidelity> fidelity = fidelity_from(take_text_line(text));
   if (!fidelity || !take_recall(take_text_line(text), meter.recall)) return std::nullopt;
   meter.fidelity = *fidelity;
   for (std::size_t n = 0; !text.empty(); ++n) {
     LedgerEntry entry;
-    if (n == kLedgerEntries || !take_entry(take_text_line(text), entry)) return std::nullopt;
+    if (n == kLedgerEntries || !take_entry(take_text_line(text), entry, form != kForm))
+      return std::nullopt;
     meter.ledger.add(entry);
   }
   meter.ledger.close();

@@ -20,7 +20,8 @@ struct Meter {
 // The name of the note that holds the text (Journal::set_note).
 inline constexpr std::string_view kMeterNote = "meter";
 
-// Lines of numbers: the form (1), the fidelity, the recall, then a line for each entry.
+// Lines of numbers: the form, the fidelity, the recall, then a line for each entry. The form is 2
+// where text was moved, and entries tell of it; else 1, as programs before 2026-11-29 have it.
 std::string to_text(const Meter& meter);
 // A line: "tokens agreement kl attention_kept measured_at measured_ms".
 std::string to_text(const Fidelity& fidelity);

@@ -44,7 +44,7 @@ kvcache::CacheShape ModelConfig::cache_shape() const {
     if (layers[i].reads_lanes_of) shape.layers[cache_layer(i)].is_shared = true;
   shape.head_budgets = head_budgets;
   shape.key_bases = key_bases;
-  shape.selector = selector;
+  shape.selectors = selectors;
   return shape;
 }
 

@@ -107,8 +107,7 @@ struct ModelConfig {
   std::shared_ptr<const kvcache::HeadBudgets> head_budgets = nullptr;
   // Likewise.
   std::shared_ptr<const kvcache::KeyBases> key_bases = nullptr;
-  // Null: none was trained.
-  std::shared_ptr<const kvcache::SelectorWeights> selector = nullptr;
+  kvcache::SelectorSet selectors = {};
 
   std::size_t n_layers() const { return layers.size(); }
   // From the first of these on, no layer has lanes of its own or a state: what is read of a text

@@ -122,10 +122,8 @@ class Model {
   void set_key_bases(std::shared_ptr<const kvcache::KeyBases> bases) {
     config_.key_bases = std::move(bases);
   }
-  // Likewise the weights of a trained selector.
-  void set_selector(std::shared_ptr<const kvcache::SelectorWeights> weights) {
-    config_.selector = std::move(weights);
-  }
+  // Likewise the weights of trained selectors.
+  void set_selectors(kvcache::SelectorSet selectors) { config_.selectors = std::move(selectors); }
   const Weights& weights() const { return weights_; }
   kernels::Backend& backend() { return backend_; }
 

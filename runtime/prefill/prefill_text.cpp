@@ -54,7 +54,10 @@ Result<PrefilledText> prefill_text(Model& model, const TextPass& pass, const Pre
                          reclaim_for(model, pass, bytes, asked, plan.n_tokens(), done));
       if (made) continue;
     }
-    const std::size_t n = kvcache::span_tokens(plan.n_tokens(), n_left);
+    // Of a text on disk a shorter span may need more: what it leaves in tails is no page elsewhere.
+    const std::size_t n = pass.cache.is_far() && plan.n_tokens() > 0
+                              ? plan.n_tokens()
+                              : kvcache::span_tokens(plan.n_tokens(), n_left);
     const bool is_last = n == n_left;
     const ProgressFn part = [&](const Progress& now) {
       pass.progress({now.phase, (at - first) * n_layers + now.done, (what.end - first) * n_layers});

@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+#include <vector>
 
 namespace satchel::runtime {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using kvcache::HeadBudgets;
 using kvcache::KeyBases;
+using kvcache::SelectorMethod;
 using kvcache::SelectorWeights;
 
 // A kind of profile file, as messages describe it.
@@ -34,12 +37,31 @@ constexpr ProfileKind kBasesKind{
     .ending = ".bases",
     .bytes_max = kvcache::kKeyBasesBytesMax,
     .head = 64};
-constexpr ProfileKind kSelectorKind{.code = "SELECTOR_WEIGHTS",
-                                    .noun = "selector weights file",
-                                    .remedy = "Delete it, or make it again with training/locret.",
-                                    .ending = ".safetensors",
-                                    .bytes_max = kvcache::kSelectorBytesMax,
-                                    .head = kvcache::kSelectorHeaderMax};
+constexpr ProfileKind selector_kind(std::string_view remedy, std::string_view ending) {
+  return {.code = "SELECTOR_WEIGHTS",
+          .noun = "selector weights file",
+          .remedy = remedy,
+          .ending = ending,
+          .bytes_max = kvcache::kSelectorBytesMax,
+          .head = kvcache::kSelectorHeaderMax};
+}
+// By method. Locret's files have no method in their name: they were the first.
+constexpr std::array kSelectorKinds = {
+    selector_kind("Delete it, or make it again with training/locret.", ".safetensors"),
+    selector_kind("Delete it, or make it again with training/attention-gate.",
+                  ".attention-gate.safetensors"),
+    selector_kind("Delete it, or make it again with training/lococo.", ".lococo.safetensors")};
+static_assert(kSelectorKinds.size() == kvcache::kSelectorMethods.size());
+
+const ProfileKind& kind_of(SelectorMethod method) {
+  return kSelectorKinds[static_cast<std::size_t>(method)];
+}
+// Of a file that ships.
+SelectorMethod method_of(std::string_view file) {
+  for (const SelectorMethod method : kvcache::kSelectorMethods)
+    if (method != SelectorMethod::locret && file.ends_with(kind_of(method).ending)) return method;
+  return SelectorMethod::locret;
+}
 
 fs::path file_in(const fs::path& dir, const std::string& fingerprint, const ProfileKind& kind) {
   return dir / (fingerprint + std::string(kind.ending));
@@ -105,10 +127,11 @@ Error of_another_model(std::string_view called, const ProfileKind& kind) {
               " for another model. " + std::string(kind.remedy)};
 }
 
-template <class T>
+// parse: of T, from bytes and what they are called.
+template <class T, class Parse>
 FoundProfile<T> find_profile(const ProfileKind& kind, const fs::path& dir,
                              const std::string& fingerprint, const ModelConfig& config,
-                             std::span<const ShippedFile> all_shipped) {
+                             std::span<const ShippedFile> all_shipped, const Parse& parse) {
   FoundProfile<T> out;
   const auto take = [&](Result<T> found, const std::string& called, ProfileFrom from) {
     if (found.ok() && !(found->model == fingerprint && config.cache_shape().suits(*found)))
@@ -123,13 +146,13 @@ FoundProfile<T> find_profile(const ProfileKind& kind, const fs::path& dir,
   if (!dir.empty() && fs::exists(own, ignored)) {
     const Result<std::string> bytes = read_profile(own, kind);
     const std::string called = own.string();
-    take(bytes.ok() ? T::parse(*bytes, called) : bytes.error(), called, ProfileFrom::folder);
+    take(bytes.ok() ? parse(*bytes, called) : bytes.error(), called, ProfileFrom::folder);
   }
   for (const ShippedFile& shipped : all_shipped)
     if (out.value == nullptr &&
         shipped.bytes.substr(0, kind.head).find(fingerprint) != std::string_view::npos) {
       const std::string called(shipped.file);
-      take(T::parse(shipped.bytes, called), called, ProfileFrom::shipped);
+      take(parse(shipped.bytes, called), called, ProfileFrom::shipped);
       break;
     }
   return out;
@@ -139,16 +162,23 @@ FoundProfile<T> find_profile(const ProfileKind& kind, const fs::path& dir,
 
 FoundProfile<HeadBudgets> find_head_budgets(const fs::path& dir, const std::string& fingerprint,
                                             const ModelConfig& config) {
-  return find_profile<HeadBudgets>(kBudgetsKind, dir, fingerprint, config, shipped_head_budgets());
+  return find_profile<HeadBudgets>(kBudgetsKind, dir, fingerprint, config, shipped_head_budgets(),
+                                   HeadBudgets::parse);
 }
 FoundProfile<KeyBases> find_key_bases(const fs::path& dir, const std::string& fingerprint,
                                       const ModelConfig& config) {
-  return find_profile<KeyBases>(kBasesKind, dir, fingerprint, config, shipped_key_bases());
+  return find_profile<KeyBases>(kBasesKind, dir, fingerprint, config, shipped_key_bases(),
+                                KeyBases::parse);
 }
 FoundProfile<SelectorWeights> find_selector(const fs::path& dir, const std::string& fingerprint,
-                                            const ModelConfig& config) {
-  return find_profile<SelectorWeights>(kSelectorKind, dir, fingerprint, config,
-                                       shipped_selectors());
+                                            const ModelConfig& config, SelectorMethod method) {
+  std::vector<ShippedFile> shipped;
+  for (const ShippedFile& file : shipped_selectors())
+    if (method_of(file.file) == method) shipped.push_back(file);
+  return find_profile<SelectorWeights>(kind_of(method), dir, fingerprint, config, shipped,
+                                       [method](std::string_view bytes, std::string_view called) {
+                                         return SelectorWeights::parse(bytes, called, method);
+                                       });
 }
 
 fs::path head_budgets_file(const fs::path& dir, const std::string& fingerprint) {
@@ -157,8 +187,8 @@ fs::path head_budgets_file(const fs::path& dir, const std::string& fingerprint) 
 fs::path key_bases_file(const fs::path& dir, const std::string& fingerprint) {
   return file_in(dir, fingerprint, kBasesKind);
 }
-fs::path selector_file(const fs::path& dir, const std::string& fingerprint) {
-  return file_in(dir, fingerprint, kSelectorKind);
+fs::path selector_file(const fs::path& dir, const std::string& fingerprint, SelectorMethod method) {
+  return file_in(dir, fingerprint, kind_of(method));
 }
 
 Result<void> save_head_budgets(const fs::path& dir, const HeadBudgets& table) {

@@ -3,7 +3,8 @@
 // and written atomically. Disposable: a damaged or lost one is ignored, and can be made again.
 //   kinds   HeadBudgets, <fingerprint>.json: measured by `satchel profile`, or while idle
 //           KeyBases, <fingerprint>.bases: made by `satchel calibrate`
-//           SelectorWeights, <fingerprint>.safetensors: put there by the user
+//           SelectorWeights, put there by the user: <fingerprint>.safetensors for locret,
+//           <fingerprint>.<method>.safetensors for the other methods
 //   errors  LANE_SHARES, KEY_BASES, SELECTOR_WEIGHTS: corrupt on reading, storage on writing
 #pragma once
 
@@ -48,7 +49,8 @@ FoundProfile<kvcache::KeyBases> find_key_bases(const std::filesystem::path& dir,
                                                const ModelConfig& config);
 FoundProfile<kvcache::SelectorWeights> find_selector(const std::filesystem::path& dir,
                                                      const std::string& fingerprint,
-                                                     const ModelConfig& config);
+                                                     const ModelConfig& config,
+                                                     kvcache::SelectorMethod method);
 
 // The files in `dir`.
 std::filesystem::path head_budgets_file(const std::filesystem::path& dir,
@@ -56,7 +58,7 @@ std::filesystem::path head_budgets_file(const std::filesystem::path& dir,
 std::filesystem::path key_bases_file(const std::filesystem::path& dir,
                                      const std::string& fingerprint);
 std::filesystem::path selector_file(const std::filesystem::path& dir,
-                                    const std::string& fingerprint);
+                                    const std::string& fingerprint, kvcache::SelectorMethod method);
 
 // Each makes the folder where it is missing, and replaces an older file.
 Result<void> save_head_budgets(const std::filesystem::path& dir, const kvcache::HeadBudgets& table);

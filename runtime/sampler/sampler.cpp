@@ -48,6 +48,8 @@ Result<void> check(const Sampling& sampling) {
     return out_of_range("min_p", sampling.min_p, "at least 0 and below 1");
   if (!within(sampling.repetition_penalty, 1, 2))
     return out_of_range("repetition_penalty", sampling.repetition_penalty, "from 1 to 2");
+  if (std::ranges::any_of(sampling.stops, &std::string::empty))
+    return Error{ErrorKind::invalid, "PARAM", "A stop text must not be empty."};
   return {};
 }
 

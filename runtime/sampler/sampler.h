@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -39,6 +40,9 @@ struct Sampling {
   // (SelfDrafts); 0: none. Pays only where steps take their time from the cache, not the weights.
   std::size_t self_draft_pages = 0;
   bool ends_loops = true;  // stops an answer that repeats itself (RepetitionDetector)
+  // The answer ends before the first of these texts, its thoughts not counted: they are not shown
+  // and not part of it.
+  std::vector<std::string> stops = {};
   // What the answer must be, its thoughts not counted, and where it ends; none: any text.
   std::shared_ptr<const Grammar> grammar = nullptr;
 

@@ -27,6 +27,18 @@ ChatCache::ChatCache(EngineState& engine, const SessionOptions& options,
       recipe_(options.recipe),
       cache_(std::move(cache)) {
   open_snapshot();
+  engine_.caches.push_back(this);
+}
+
+ChatCache::~ChatCache() {
+  std::erase(engine_.caches, this);
+}
+
+std::vector<const kvcache::Snapshot*> ChatCache::open_snapshots() const {
+  std::vector<const kvcache::Snapshot*> all;
+  for (const ChatCache* const chat : engine_.caches)
+    if (chat->snapshot_ != nullptr) all.push_back(chat->snapshot_.get());
+  return all;
 }
 
 kvcache::CacheStats ChatCache::stats() const {
@@ -76,7 +88,7 @@ Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens
 kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) {
   if (awaits_restore()) open_snapshot();
   if (!has_store() || tokens.empty()) return {};
-  return restore(*snapshot_, tokens);
+  return restore(*snapshot_, tokens, open_snapshots());
 }
 
 std::size_t ChatCache::n_saved(std::span<const std::int32_t> tokens) const {
@@ -96,8 +108,12 @@ kvcache::RestoreReport ChatCache::restore_copy(const kvcache::SavedPlace& from,
 }
 
 kvcache::RestoreReport ChatCache::restore(kvcache::Snapshot& snapshot,
-                                          std::span<const std::int32_t> tokens) {
-  const Result<kvcache::RestoreReport> restored = snapshot.restore(identity(tokens));
+                                          std::span<const std::int32_t> tokens,
+                                          std::span<const kvcache::Snapshot* const> beside) {
+  const Result<kvcache::RestoreReport> restored = snapshot.restore(identity(tokens), beside);
+  if (restored.ok() && restored->bytes_shared > 0)
+    engine_.record(LogLevel::info,
+                   "restored shared_bytes=" + std::to_string(restored->bytes_shared));
   if (restored.ok()) return *restored;
   cache_->clear();
   return {.reason = RereadReason::damaged, .detail = restored.error().message};

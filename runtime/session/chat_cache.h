@@ -24,6 +24,7 @@ class ChatCache {
  public:
   ChatCache(EngineState& engine, const SessionOptions& options,
             std::unique_ptr<kvcache::Cache> cache);
+  ~ChatCache();
   ChatCache(const ChatCache&) = delete;
 
   bool is_lost() const { return cache_ == nullptr; }
@@ -53,8 +54,10 @@ class ChatCache {
                                    std::span<const std::int32_t> tokens,
                                    const std::stop_token& stop = {}) const;
   // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
-  // chat.
+  // chat. What another open chat holds of the same records is shared with it.
   kvcache::RestoreReport restore(std::span<const std::int32_t> tokens);
+  // Of all open chats, this one among them: what a restore may share pages with.
+  std::vector<const kvcache::Snapshot*> open_snapshots() const;
   // The same to and from where a copy of the chat is, which need not be its own store.
   Result<kvcache::SaveReport> save_copy(const kvcache::SavedPlace& to,
                                         std::span<const std::int32_t> tokens);
@@ -86,7 +89,8 @@ class ChatCache {
 
  private:
   void open_snapshot();
-  kvcache::RestoreReport restore(kvcache::Snapshot& snapshot, std::span<const std::int32_t> tokens);
+  kvcache::RestoreReport restore(kvcache::Snapshot& snapshot, std::span<const std::int32_t> tokens,
+                                 std::span<const kvcache::Snapshot* const> beside = {});
   Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   Result<void> take(std::size_t limit);
   Result<void> take_other_memory(std::size_t limit);

@@ -37,6 +37,18 @@ void ChatMeter::note(LedgerCause cause, const kvcache::CompactionReport& done,
                      .bytes_after = cache_->stats().bytes});
 }
 
+void ChatMeter::note_moved(LedgerCause cause, const Reuse& reuse, std::size_t bytes_before) {
+  meter_.ledger.add({.at_ms = clock_.wall_ms(),
+                     .n_tokens = cache_.n_tokens(),
+                     .cause = cause,
+                     .bytes_before = bytes_before,
+                     .bytes_after = cache_->stats().bytes,
+                     .reuse = reuse});
+  if (!reuse.saves_time())
+    engine_.record(LogLevel::warning, "reuse saved no time ms=" + std::to_string(reuse.ms) +
+                                          " reading_ms=" + std::to_string(reuse.reading_ms));
+}
+
 void ChatMeter::note_thinned(std::size_t n_lane_tokens) {
   std::size_t n_noted = 0;
   for (const LedgerEntry& entry : ledger().entries())

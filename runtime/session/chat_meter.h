@@ -35,6 +35,10 @@ class ChatMeter {
   // Adds one step for everything done since `before` that is not in the ledger yet. New text counts
   // as fp16 before it.
   void note_since(LedgerCause cause, const CacheContents& before);
+  // Text was moved. bytes_before as for note().
+  void note_moved(LedgerCause cause, const Reuse& reuse, std::size_t bytes_before);
+  // What moved text had cost until it was read exactly.
+  void note_moved_cost(const Fidelity& cost) { meter_.ledger.measured_moved(cost); }
   // What was restored had so many lane-tokens thinned (kvcache/snapshot/thin.h), as it has each
   // time: only those that are new are a step, and end what was measured before.
   void note_thinned(std::size_t n_lane_tokens);

@@ -184,7 +184,7 @@ Result<bool> ChatPrefill::leave(std::size_t index, const std::stop_token& stop) 
 Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress,
                                                bool leaves_documents) {
   const ModelConfig& config = parts_.engine.model->config();
-  const std::size_t n_shelf = take_first_document(parts_);
+  const Reuse from_shelf = take_first_document(parts_);
   const std::size_t n_all = parts_.transcript.tokens().size();
   if (n_all > config.context && past_.beyond() == BeyondContext::ends)
     return Error{
@@ -196,7 +196,8 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
             "model that has a longer one, or start a new chat.",
         {{"n_tokens", n_all}, {"n_context", config.context}}};
   SATCHEL_TRY_ASSIGN(ReadReport all, prefill_until(n_all, stop, progress, leaves_documents));
-  all.n_shelf = n_shelf;
+  all.n_shelf = from_shelf.n_tokens;
+  all.reuse = from_shelf;
   return all;
 }
 

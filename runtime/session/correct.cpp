@@ -38,10 +38,12 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
                                        const ProgressFn& progress) {
   State& s = *state_;
   const double began = s.clock.steady_ms();
+  const double ms_per_token = s.engine.read_ms_per_token;  // before the few that are read now
   SATCHEL_TRY(s.prefill.need_cache());
   SATCHEL_TRY(s.prefill.need_script());
   SATCHEL_TRY_ASSIGN(const SessionMessage before, s.transcript.find(id));
   const std::size_t n_before = s.cache.n_tokens(), n_text = tokens().size();
+  const std::size_t bytes_before = s.cache->stats().bytes;
   PlacedText placed;
   placed.part = placed_part({.begin = std::min(before.end, n_before), .end = n_before});
   placed.from = kept_text(*s.cache, placed.part);
@@ -74,6 +76,14 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   report.n_read = n_now - std::min(n_now, n_kept + report.n_placed);
   report.reread = s.cache.take_rereads();
   report.ms = s.clock.steady_ms() - began;
+  report.reading_ms = ms_per_token * static_cast<double>(report.n_read + report.n_placed);
+  if (report.n_read + report.n_placed > 0)
+    s.meter.note_moved(LedgerCause::corrected,
+                       {.n_tokens = report.n_placed,
+                        .n_read = report.n_read,
+                        .ms = report.ms,
+                        .reading_ms = report.n_placed > 0 ? report.reading_ms : 0},
+                       bytes_before);
   return report;
 }
 
@@ -112,6 +122,7 @@ Result<ExactReport> Session::read_exactly(std::stop_token stop, const ProgressFn
   report.read.ms = s.clock.steady_ms() - began;
   report.read.reread = s.cache.take_rereads();
   if (kept != nullptr) report.placed = compared(s, *kept, stop);
+  if (report.placed.n_tokens > 0) s.meter.note_moved_cost(report.placed);
   return report;
 }
 

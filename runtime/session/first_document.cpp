@@ -182,7 +182,7 @@ Result<PlacedText> placed_from(const ChatParts& parts, const kvcache::CacheKey& 
   SATCHEL_TRY_ASSIGN(placed.from, parts.cache->twin());
   kvcache::Snapshot snapshot(*placed.from, store, key);
   SATCHEL_TRY_ASSIGN(const kvcache::RestoreReport restored,
-                     snapshot.restore(parts.cache.identity(theirs)));
+                     snapshot.restore(parts.cache.identity(theirs), parts.cache.open_snapshots()));
   const bool is_whole = restored.reason == RereadReason::none;
   return is_whole && is_decided(*placed.from, placed.part) ? std::move(placed) : PlacedText();
 }
@@ -206,26 +206,33 @@ PlacedText shelved_text(const ChatParts& parts, const IndexRange& text, std::str
 
 }  // namespace
 
-std::size_t take_first_document(const ChatParts& parts) {
-  if (!parts.cache.has_store() || parts.cache.n_tokens() > 0) return 0;
+Reuse take_first_document(const ChatParts& parts) {
+  if (!parts.cache.has_store() || parts.cache.n_tokens() > 0) return {};
   const auto document = first_document(parts.transcript);
-  if (!document) return 0;
+  if (!document) return {};
+  const double began = parts.clock.steady_ms();
   const Result<kvcache::RestoreReport> taken = take(parts, *document);
+  const std::size_t n = parts.cache.n_tokens();
+  const Reuse reuse = n == 0 ? Reuse()
+                             : Reuse{.n_tokens = n,
+                                     .ms = parts.clock.steady_ms() - began,
+                                     .reading_ms = parts.engine.reading_ms(n)};
   if (!taken.ok()) {
     parts.engine.record(LogLevel::warning, "not taken from the shelf code=" + taken.error().code);
-    return parts.cache.n_tokens();
+    return reuse;
   }
   Rereads& rereads = parts.cache.rereads();
   if (taken->reason != RereadReason::none && !rereads.waits())
     rereads.lost({.begin = taken->n_tokens, .end = document->tokens.size()}, taken->reason);
-  return taken->n_tokens;
+  return reuse;
 }
 
 Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
                                    const std::stop_token& stop, const ProgressFn& progress) {
   ReadReport report;
   const double began = parts.clock.steady_ms();
-  report.n_shelf = take_first_document(parts);
+  report.reuse = take_first_document(parts);
+  report.n_shelf = report.reuse.n_tokens;
   const std::size_t n_before = parts.cache.n_tokens();
   const CacheContents contents = parts.meter.contents();
   const auto messages = parts.transcript.messages();
@@ -235,12 +242,23 @@ Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
         document.begin < parts.cache.n_tokens() || !can_place(*parts.cache))
       continue;
     const CacheContents before = parts.meter.contents();
+    const double text_began = parts.clock.steady_ms();
+    const double ms_per_token = parts.engine.read_ms_per_token;  // before the few that are read now
+    const std::size_t n_held = parts.cache.n_tokens();
     PlacedText text = shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end},
                                    document.text_hash);
     SATCHEL_TRY_ASSIGN(const std::size_t n,
                        prefill_and_place(prefill, *parts.cache, text, stop, progress));
+    if (n == 0) continue;
+    const std::size_t n_more = parts.cache.n_tokens() - n_held;
+    const Reuse reuse{.n_tokens = n,
+                      .n_read = n_more - n,
+                      .ms = parts.clock.steady_ms() - text_began,
+                      .reading_ms = ms_per_token * static_cast<double>(n_more)};
+    parts.meter.note_since(LedgerCause::read, before);
+    parts.meter.note_moved(LedgerCause::placed, reuse, before.bytes);
     report.n_placed += n;
-    if (n > 0) parts.meter.note_since(LedgerCause::read, before);
+    report.reuse = sum_of(report.reuse, reuse);
   }
   report.compressed = parts.meter.was_compressed_since(contents);
   report.n_tokens = parts.cache.n_tokens() - n_before - report.n_placed;

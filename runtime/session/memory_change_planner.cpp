@@ -129,7 +129,7 @@ Result<MemoryChange> MemoryChangePlanner::reread_change(const MemoryRequest& req
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   change.n_reread = parts_.transcript.tokens().size();
   add(change.reread, {parts_.cache.reason_under(*request.recipe), change.n_reread});
-  change.reread_ms = parts_.engine.read_ms_per_token * static_cast<double>(change.n_reread);
+  change.reread_ms = parts_.engine.reading_ms(change.n_reread);
   const std::size_t limit = limit_of(request),
                     limit_of_prefill = std::max(limit, parts_.cache->arena().bytes());
   SATCHEL_TRY_ASSIGN(const Estimate after,

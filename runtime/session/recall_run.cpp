@@ -52,7 +52,8 @@ bool RecallRun::is_due() const {
   bool is_new = false;
   for (const LedgerEntry& entry : parts_.meter.ledger().entries()) {
     n_steps += entry.n_steps;
-    const bool concerns = entry.cause != LedgerCause::turn || entry.n_evicted > 0;
+    const bool concerns =
+        makes_smaller(entry.cause) && (entry.cause != LedgerCause::turn || entry.n_evicted > 0);
     is_new = is_new || (concerns && n_steps > parts_.meter.recall().n_steps);
   }
   return is_new && !is_exact(parts_.cache->stats());

@@ -90,7 +90,7 @@ Result<ResumeReport> Resuming::run(const Restore& restore, std::stop_token stop,
   report.reread = state.cache.take_rereads();
   report.n_evicted = read.n_evicted;
   report.ms = state.clock.steady_ms() - began_ms;
-  report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
+  report.reread_ms_estimate = state.engine.reading_ms(report.n_reused);
   if (report.n_evicted > 0)
     notes.insert(notes.begin(),
                  count_text(report.n_evicted) +

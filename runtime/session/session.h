@@ -54,6 +54,7 @@
 namespace satchel::runtime {
 
 class Engine;
+struct AttentionPaid;  // runtime/replay/attention_paid.h
 
 struct SessionOptions {
   explicit SessionOptions(kvcache::Recipe recipe_in) : recipe(std::move(recipe_in)) {}
@@ -81,6 +82,7 @@ struct ReadReport {
   std::size_t n_shelf = 0;   // not read: another chat had read this document (first_document.h)
   std::size_t n_placed = 0;  // not read either, but behind other text (ReadHow::at_once)
   double ms = 0;
+  Reuse reuse = {};           // of n_shelf and n_placed
   bool compressed = false;    // a recipe evicted or packed something
   std::size_t n_evicted = 0;  // lane-tokens that went
   // What had been read before and was read again since the last report, and why.
@@ -197,6 +199,7 @@ struct CorrectReport {
   std::size_t n_unread = 0;  // it was stopped, or reading failed: read before the next answer
   std::vector<kvcache::Reread> reread = {};
   double ms = 0;
+  double reading_ms = 0;  // that reading n_placed as well would have taken; as in Reuse
 };
 struct ExactReport {
   ReadReport read;
@@ -368,6 +371,9 @@ class Session {
   kvcache::CacheStats stats() const;
   // How each of tokens() that the cache has seen is held.
   Result<std::vector<kvcache::HeldToken>> held();
+  // Which of them an answer attends to, as they are held now; of a lost cache nothing.
+  //   errors  MESSAGE_NOT_FOUND, MEMORY, cancelled/STOPPED
+  Result<AttentionPaid> attention(MessageId answer, const std::stop_token& stop);
   // What was measured last and every step that made the chat smaller, oldest first; kept in the
   // journal by save(), so that a resumed chat has them too.
   const Fidelity& fidelity() const;

@@ -32,7 +32,8 @@ Turn::Turn(const ChatParts& parts, ChatPrefill& prefill, const TurnRequest& requ
       sampler_(request.sampling),
       drafts_({.lookup = request.sampling.drafts, .self_pages = request.sampling.self_draft_pages},
               parts.clock),
-      reader_(parts.transcript.answer_reader()) {}
+      reader_(parts.transcript.answer_reader()),
+      stops_(request.sampling.stops) {}
 
 void Turn::begin() {
   went_ = read_prompt();
@@ -122,7 +123,7 @@ Result<std::optional<TokenId>> Turn::draw() {
     return std::optional<TokenId>();
   }
   repeats_ = repetition_detector_.loops_after(token) && request_.sampling.ends_loops;
-  const AnswerReader::Said said = reader_.push(token);
+  const AnswerReader::Said said = until_stop(reader_.push(token));
   SATCHEL_TRY(parts_.transcript.extend_answer(said.answer, {&token, 1}));
   show(said);
   if (prefill_.past().n_left() < kTailTokensMax) {
@@ -217,7 +218,8 @@ Result<GenerateReport> Turn::measure(Result<GenerateReport> closed) {
 
 std::optional<Finish> Turn::reached() const {
   if (!wanted_ || request_.stop.stop_requested()) return Finish::stopped;
-  if (constraint_ != nullptr && constraint_->is_ended()) return Finish::end_of_turn;
+  if (stops_.found() || (constraint_ != nullptr && constraint_->is_ended()))
+    return Finish::end_of_turn;
   if (repeats_) return Finish::repeats;
   const std::size_t n_max = request_.sampling.n_tokens_max;
   const std::size_t n_undecided_max = std::max(n_max, kUndecidedTokensMax);
@@ -240,7 +242,8 @@ Result<void> Turn::end_or_fail(const Error& problem) {
 
 Result<void> Turn::finish_answer() {
   const bool whole = went_.ok() && is_whole(report_.finish);
-  const AnswerReader::Said rest = reader_.finish();
+  AnswerReader::Said rest = until_stop(reader_.finish());
+  rest.answer += stops_.finish();
   std::vector<TokenId> closing;
   if (whole) {
     if (ended_by_) closing.push_back(*ended_by_);
@@ -255,6 +258,11 @@ Result<void> Turn::finish_answer() {
   show(rest);
   if (!went_.ok()) return {};
   return prefill_.prefill_rest();
+}
+
+AnswerReader::Said Turn::until_stop(AnswerReader::Said said) {
+  said.answer = stops_.push(said.answer);
+  return said;
 }
 
 void Turn::show(const AnswerReader::Said& said) {

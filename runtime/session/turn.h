@@ -15,6 +15,7 @@
 #include "runtime/grammar/token_constraint.h"
 #include "runtime/sampler/repetition_detector.h"
 #include "runtime/sampler/sampler.h"
+#include "runtime/sampler/stop_text.h"
 #include "runtime/session/answer_drafts.h"
 #include "runtime/session/chat_prefill.h"
 #include "runtime/tokenizer/answer_reader.h"
@@ -64,6 +65,8 @@ class Turn {
   Result<void> end_or_fail(const Error& problem);
   // Closes a whole answer, leaves a cut one open for the next message to close.
   Result<void> finish_answer();
+  // Without what may yet become a stop text.
+  AnswerReader::Said until_stop(AnswerReader::Said said);
   void show(const AnswerReader::Said& said);
   std::string context_full_text() const;
   void ask() const {
@@ -80,6 +83,7 @@ class Turn {
   AnswerDrafts drafts_;
   std::optional<TokenId> drawn_ahead_;  // in place of a draft: what choose() gives next
   AnswerReader reader_;
+  StopText stops_;
   GenerateReport report_;
   double began_ms_ = 0;
   std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it

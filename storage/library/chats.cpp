@@ -9,8 +9,8 @@ constexpr const char* kById =
     "created_ms, used_ms, removed_ms, "
     "(SELECT count(*) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
     "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id AND m.live "
-    "= 1), (SELECT coalesce(max(id), 0) FROM message m WHERE m.chat = chat.id AND m.live = 1) "
-    "FROM chat ";
+    "= 1), (SELECT coalesce(max(id), 0) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
+    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.folder') FROM chat ";
 
 std::string select_chats(const char* rest) {
   return std::string(kById) + rest;
@@ -32,6 +32,7 @@ Chat chat_at(const Query& row) {
   chat.n_messages = static_cast<std::size_t>(row.integer_at(11));
   chat.n_tokens = static_cast<std::size_t>(row.integer_at(12));
   chat.last = {row.integer_at(13)};
+  if (!row.null_at(14)) chat.folder = row.text_at(14);
   return chat;
 }
 

@@ -1,0 +1,59 @@
+// How a chat is answered, and what people keep for that.
+#include "runtime/chat/service_call.h"
+
+namespace satchel::runtime {
+
+Result<void> ChatService::set_answers(ChatHandle handle, const AnswerSettings& answers,
+                                      const ChatCall& call) {
+  return run<void>(ChatTask::set_answers, handle, call, [&](Running& running) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
+    SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+    SATCHEL_TRY(chat->set_answers(at, answers));
+    running.tell(AnswersChanged{chat->answers()});
+    return {};
+  });
+}
+
+Result<std::vector<SavedPrompt>> ChatService::prompts(const ChatCall& call) {
+  using Prompts = std::vector<SavedPrompt>;
+  return run<Prompts>(ChatTask::prompts, {}, call, [&](Running& running) -> Result<Prompts> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const store, library());
+    SATCHEL_TRY_ASSIGN(Prompts all, saved_prompts(*store));
+    running.tell(PromptsListed{all});
+    return all;
+  });
+}
+
+Result<void> ChatService::change_prompts(const ChatCall& call,
+                                         const std::function<Result<void>(ChatLibrary&)>& change) {
+  return run<void>(ChatTask::prompts, {}, call, [&](Running& running) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const store, library());
+    SATCHEL_TRY(change(*store));
+    SATCHEL_TRY_ASSIGN(std::vector<SavedPrompt> all, saved_prompts(*store));
+    running.tell(PromptsListed{std::move(all)});
+    return {};
+  });
+}
+
+Result<void> ChatService::keep_prompt(const SavedPrompt& prompt, const ChatCall& call) {
+  return change_prompts(call,
+                        [&](ChatLibrary& store) { return runtime::keep_prompt(store, prompt); });
+}
+
+Result<void> ChatService::remove_prompt(const std::string& name, const ChatCall& call) {
+  return change_prompts(call,
+                        [&](ChatLibrary& store) { return runtime::remove_prompt(store, name); });
+}
+
+Result<Chat> ChatService::set_folder(ChatId id, const std::string& folder, const ChatCall& call) {
+  return run<Chat>(ChatTask::rename_chat, {}, call, [&](Running& running) -> Result<Chat> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const store, library());
+    SATCHEL_TRY(store->chat(id));  // a note is taken for any id
+    SATCHEL_TRY(store->set_note(id, kFolderNote, folder));
+    SATCHEL_TRY_ASSIGN(const Chat chat, store->chat(id));
+    running.tell(ChatChanged{chat});
+    return chat;
+  });
+}
+
+}  // namespace satchel::runtime
