@@ -37,7 +37,7 @@ constexpr const char* kHelp =
     "  /preset same     preview rereading the chat, which restores what was lowered to save "
     "memory\n"
     "  /limit, /preset  show the current limit or preset\n"
-    "  /ledger          list every compression step and what it cost\n"
+    "  /ledger          list every step that compressed or moved text, and its cost\n"
     "  /think off       answer without thinking first, if the model supports it; also: on, auto\n"
     "  /thoughts        show the model's thoughts before the last answer\n"
     "  /pack            compress now instead of waiting until you are idle\n"

@@ -16,6 +16,7 @@
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 #include "app/documents/document_text.h"
+#include "runtime/chat/correct_text.h"
 #include "runtime/chat/episodes_text.h"
 #include "runtime/chat/whole_documents.h"
 
@@ -63,8 +64,11 @@ std::string describe(const runtime::ReadReport& read) {
     text += "; after compression the next token is the same " +
             format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
             std::to_string(read.fidelity.n_tokens) + " tokens)";
-  const std::string again = kvcache::describe(read.reread);
-  return text + "." + (again.empty() ? "" : " ") + again;
+  text += ".";
+  for (const std::string& more :
+       {runtime::no_gain_text(read.reuse), kvcache::describe(read.reread)})
+    if (!more.empty()) text += " " + more;
+  return text;
 }
 
 ChatLoop::ChatLoop(const ChatOptions& options, Console& console)

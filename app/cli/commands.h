@@ -14,6 +14,7 @@ using Choose = std::function<void(Run)>;
 void add_chat(CLI::App& app, const Choose& choose);
 void add_chats(CLI::App& app, const Choose& choose);
 void add_documents(CLI::App& app, const Choose& choose);
+void add_download(CLI::App& app, const Choose& choose);
 void add_search(CLI::App& app, const Choose& choose);
 void add_export(CLI::App& app, const Choose& choose);
 void add_import(CLI::App& app, const Choose& choose);

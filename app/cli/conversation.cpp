@@ -6,6 +6,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
 #include "runtime/chat/chat_errors.h"
+#include "runtime/chat/correct_text.h"
 #include "runtime/limits/precision_floor.h"
 #include "storage/store.h"
 
@@ -200,6 +201,8 @@ std::string describe(const runtime::ResumeReport& report) {
         "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
     if (report.reread_ms_estimate > 0)
       text += "; rereading them would take about " + format_seconds(report.reread_ms_estimate);
+    if (runtime::is_loss({.ms = report.ms, .reading_ms = report.reread_ms_estimate}))
+      text += ", so resuming saved no time";
     return text + "." + (report.message.empty() ? "" : " ") + report.message;
   }
   return report.message + " Reused " + with_thousands(report.n_reused) + " tokens and reread " +

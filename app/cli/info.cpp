@@ -34,7 +34,7 @@ Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint
                    const Paths& paths, Console& console) {
   Json json{{"lane_table", nullptr},
             {"key_bases", nullptr},
-            {"selector", nullptr},
+            {"selectors", nullptr},
             {"precision_note", nullptr},
             {"refusal", nullptr}};
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
@@ -46,18 +46,24 @@ Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint
   }
   const auto lanes = head_budgets_in_use(paths.profiles, fingerprint, *config);
   const auto keys = key_bases_in_use(paths.profiles, fingerprint, *config);
-  const auto selector = selector_in_use(paths.profiles, fingerprint, *config);
-  for (const auto& damage : {lanes.found.damage, keys.found.damage, selector.found.damage})
+  for (const auto& damage : {lanes.found.damage, keys.found.damage})
     if (damage) warn_of_ignored_profile(*damage, console);
+  std::string taught;
+  json["selectors"] = Json::object();
+  for (const kvcache::SelectorMethod method : kvcache::kSelectorMethods) {
+    const auto selector = selector_in_use(paths.profiles, fingerprint, *config, method);
+    if (selector.found.damage) warn_of_ignored_profile(*selector.found.damage, console);
+    taught += "\nSelector weights, " + std::string(to_text(method)) + ": " + describe(selector);
+    json["selectors"][std::string(to_text(method))] = to_json(selector);
+  }
   const runtime::PrecisionFloor* const floor = runtime::precision_floor(config->architecture);
   if (floor != nullptr) json["precision_note"] = std::string(floor->why);
   if (!console.json())
     console.data((floor == nullptr ? "" : "Presets: " + std::string(floor->why) + "\n") +
-                 "Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
-                 "\nSelector weights: " + describe(selector) + "\n");
+                 "Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) + taught +
+                 "\n");
   json["lane_table"] = to_json(lanes);
   json["key_bases"] = to_json(keys);
-  json["selector"] = to_json(selector);
   return json;
 }
 

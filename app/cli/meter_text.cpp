@@ -1,5 +1,6 @@
 #include "app/cli/meter_text.h"
 
+#include <algorithm>
 #include <ctime>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,11 @@ namespace {
 using runtime::LedgerEntry;
 
 // Of a cause: in JSON, and for people.
-constexpr std::string_view kCauses[] = {"read", "turn", "idle", "limit", "asked", "rest"};
-constexpr std::string_view kReasons[] = {"new text",     "turn ended",   "idle time",
-                                         "memory limit", "your request", "thinned on disk"};
+constexpr std::string_view kCauses[] = {"read",  "turn", "idle",      "limit",
+                                        "asked", "rest", "corrected", "placed"};
+constexpr std::string_view kReasons[] = {
+    "new text",     "turn ended",      "idle time",         "memory limit",
+    "your request", "thinned on disk", "message corrected", "document moved here"};
 static_assert(std::size(kCauses) == runtime::kLedgerCauses);
 static_assert(std::size(kReasons) == runtime::kLedgerCauses);
 
@@ -34,11 +37,21 @@ std::string measured_text(std::size_t at, std::int64_t ms, std::int64_t now_ms) 
   return " (measured at token " + with_thousands(at) + ", " + ago(now_ms - ms) + ")";
 }
 
+// "message corrected: 1,234 moved, 160 read, no time saved"
+std::string step_text(const LedgerEntry& entry) {
+  const runtime::Reuse& reuse = entry.reuse;
+  std::string text = entry.n_steps == 1
+                         ? std::string(kReasons[static_cast<std::size_t>(entry.cause)])
+                         : with_thousands(entry.n_steps) + " steps";
+  if (reuse.n_tokens + reuse.n_read == 0) return text;
+  text +=
+      ": " + with_thousands(reuse.n_tokens) + " moved, " + with_thousands(reuse.n_read) + " read";
+  return text + (reuse.saves_time() ? "" : ", no time saved");
+}
+
 Cells row_of(const LedgerEntry& entry) {
   const runtime::Fidelity& cost = entry.fidelity;
-  const std::string step = entry.n_steps == 1
-                               ? std::string(kReasons[static_cast<std::size_t>(entry.cause)])
-                               : with_thousands(entry.n_steps) + " steps";
+  const std::string step = step_text(entry);
   Cells row = {date_text(entry.at_ms),          step,
                with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
                with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
@@ -86,6 +99,10 @@ Json to_json(std::span<const LedgerEntry> ledger) {
                     {"evicted_lane_tokens", entry.n_evicted},
                     {"bytes_before", entry.bytes_before},
                     {"bytes_after", entry.bytes_after},
+                    {"moved_tokens", entry.reuse.n_tokens},
+                    {"read_tokens", entry.reuse.n_read},
+                    {"ms", entry.reuse.ms},
+                    {"reading_ms_estimate", entry.reuse.reading_ms},
                     {"fidelity", to_json(entry.fidelity)}});
   return rows;
 }
@@ -108,7 +125,9 @@ std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
 std::string describe(const runtime::Fidelity& fidelity, std::span<const LedgerEntry> ledger,
                      std::int64_t now_ms) {
   const bool is_old =
-      fidelity.n_tokens > 0 && !ledger.empty() && ledger.back().at_ms > fidelity.measured_ms;
+      fidelity.n_tokens > 0 && std::ranges::any_of(ledger, [&](const LedgerEntry& entry) {
+        return makes_smaller(entry.cause) && entry.at_ms > fidelity.measured_ms;
+      });
   return describe(fidelity, now_ms) +
          (is_old ? " The chat has been compressed further since; /ledger shows the cost." : "");
 }
@@ -122,16 +141,18 @@ std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {
 
 std::string describe(std::span<const LedgerEntry> ledger) {
   if (ledger.empty()) return "Ledger: nothing has been compressed.";
-  std::size_t n_steps = 0, n_lowered = 0, n_evicted = 0;
+  std::size_t n_steps = 0, n_lowered = 0, n_evicted = 0, n_moved = 0;
   for (const LedgerEntry& entry : ledger) {
     n_steps += entry.n_steps;
     n_lowered += entry.n_lowered;
     n_evicted += entry.n_evicted;
+    n_moved += entry.reuse.n_tokens;
   }
-  return "Ledger: " + with_thousands(n_steps) +
-         (n_steps == 1 ? " compression step" : " compression steps") + "; precision lowered for " +
-         with_thousands(n_lowered) + " keys and values, " + with_thousands(n_evicted) +
-         " dropped. Enter /ledger for the list.";
+  return "Ledger: " + with_thousands(n_steps) + (n_steps == 1 ? " step" : " steps") +
+         "; precision lowered for " + with_thousands(n_lowered) + " keys and values, " +
+         with_thousands(n_evicted) + " dropped" +
+         (n_moved > 0 ? "; " + with_thousands(n_moved) + " tokens moved, not read" : "") +
+         ". Enter /ledger for the list.";
 }
 
 std::string table_of(std::span<const LedgerEntry> ledger) {

@@ -24,13 +24,14 @@ ProfileInUse<kvcache::KeyBases> key_bases_in_use(const std::filesystem::path& fo
 
 ProfileInUse<kvcache::SelectorWeights> selector_in_use(const std::filesystem::path& folder,
                                                        const std::string& fingerprint,
-                                                       const runtime::ModelConfig& config) {
-  const std::filesystem::path file = runtime::selector_file(folder, fingerprint);
-  return {
-      .found = runtime::find_selector(folder, fingerprint, config),
-      .file = file,
-      .none = "none; train them with training/locret and save them as \"" + file.string() + "\"",
-      .came = "installed"};
+                                                       const runtime::ModelConfig& config,
+                                                       kvcache::SelectorMethod method) {
+  const std::filesystem::path file = runtime::selector_file(folder, fingerprint, method);
+  return {.found = runtime::find_selector(folder, fingerprint, config, method),
+          .file = file,
+          .none = "none; train them with training/" + std::string(to_text(method)) +
+                  " and save them as \"" + file.string() + "\"",
+          .came = "installed"};
 }
 
 }  // namespace satchel::app

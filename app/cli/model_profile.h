@@ -27,7 +27,8 @@ ProfileInUse<kvcache::KeyBases> key_bases_in_use(const std::filesystem::path& fo
                                                  const runtime::ModelConfig& config);
 ProfileInUse<kvcache::SelectorWeights> selector_in_use(const std::filesystem::path& folder,
                                                        const std::string& fingerprint,
-                                                       const runtime::ModelConfig& config);
+                                                       const runtime::ModelConfig& config,
+                                                       kvcache::SelectorMethod method);
 
 // Why a file is not in use: found.damage, or one of Engine::profile_damage().
 void warn_of_ignored_profile(const Error& damage, Console& console);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -7,7 +6,6 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/recipe_text.h"
 #include "app/cli/workbench.h"
-#include "kvcache/stages/registry.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::app {
@@ -48,11 +46,6 @@ Listed listed(const kvcache::Recipe& recipe) {
                   recipe.source() + needs,
           .json = to_json(recipe)};
 }
-Listed listed(const kvcache::RefusedStage& refused) {
-  return {.name = std::string(refused.recipe),
-          .line = padded("-", 8) + std::string(refused.source) + ", needs trained weights",
-          .json = {{"name", refused.recipe}, {"source", refused.source}, {"needs", refused.why}}};
-}
 
 Result<std::vector<Listed>> all_listed() {
   std::vector<Listed> out;
@@ -60,9 +53,6 @@ Result<std::vector<Listed>> all_listed() {
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, kvcache::Recipe::builtin(builtin.name));
     out.push_back(listed(recipe));
   }
-  for (const kvcache::RefusedStage& refused : kvcache::refused_stages())
-    if (!refused.recipe.empty()) out.push_back(listed(refused));
-  std::ranges::sort(out, {}, &Listed::name);
   return out;
 }
 

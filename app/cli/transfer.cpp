@@ -1,13 +1,10 @@
 // `satchel export`, `satchel import`, `satchel backup`: chats to files and back, without a model.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
-#include "app/cli/chat_file.h"
+#include "app/chat_files/chat_file.h"
+#include "app/chat_files/export_chat.h"
 #include "app/cli/commands.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
@@ -33,61 +30,22 @@ struct BackupOptions {
   std::string folder;
 };
 
-ChatFile file_of(const storage::Chat& chat, const std::vector<runtime::StoredMessage>& messages) {
-  ChatFile file{.title = chat.shown_name(), .system = chat.setup.system, .messages = {}};
-  // What a chat was told first stands in its setup too, where it is not the template's own.
-  for (const runtime::StoredMessage& message : messages)
-    if (message.state != runtime::MessageState::damaged && message.role != runtime::Role::system)
-      file.messages.push_back({.role = message.role,
-                               .kind = message.kind,
-                               .state = message.state == runtime::MessageState::complete
-                                            ? runtime::MessageState::complete
-                                            : runtime::MessageState::interrupted,
-                               .title = message.title,
-                               .text = message.text});
-  return file;
-}
-
-// A new file, whole or not at all; one that is there stays.
-Result<void> write_new_file(const std::string& path, std::string_view text) {
-  std::string part = path + ".XXXXXX";
-  const int file = ::mkstemp(part.data());
-  bool is_written = file >= 0;
-  for (std::string_view rest = text; is_written && !rest.empty();) {
-    const ssize_t n = ::write(file, rest.data(), rest.size());
-    is_written = n > 0;
-    if (is_written) rest.remove_prefix(static_cast<std::size_t>(n));
-  }
-  is_written = is_written && ::fsync(file) == 0;
-  if (file >= 0) (void)::close(file);
-  const bool is_there = is_written && ::link(part.c_str(), path.c_str()) != 0 && errno == EEXIST;
-  const bool is_done = is_written && !is_there && fs::exists(path);
-  if (file >= 0) (void)::unlink(part.c_str());
-  if (is_done) return {};
-  if (is_there)
-    return Error{ErrorKind::invalid, "PARAM",
-                 "\"" + path + "\" is there already. Choose another name."};
-  return Error{ErrorKind::storage, "STORAGE",
-               "\"" + path + "\" could not be written. Nothing was left there."};
-}
-
 Result<void> run_export(const ExportOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_only));
   SATCHEL_TRY_ASSIGN(const auto chat, store->library().find_chat(options.chat));
   if (!chat) return no_chat_named(options.chat);
-  SATCHEL_TRY_ASSIGN(const auto messages, store->library().messages(chat->id));
-  const ChatFile file = file_of(*chat, messages);
-  const auto n_damaged =
-      std::ranges::count(messages, runtime::MessageState::damaged, &runtime::StoredMessage::state);
-  if (n_damaged > 0) console.warning(std::to_string(n_damaged) + " damaged messages are left out.");
   const bool is_json = options.format == "json" || console.json();
-  const std::string text = is_json ? to_json_text(file) : to_markdown(file);
+  SATCHEL_TRY_ASSIGN(
+      const ExportedChat exported,
+      export_chat(store->library(), *chat, is_json ? ChatFormat::json : ChatFormat::markdown));
+  if (exported.n_damaged > 0)
+    console.warning(std::to_string(exported.n_damaged) + " damaged messages are left out.");
   if (options.to.empty()) {
-    console.data(text);
+    console.data(exported.text);
     return {};
   }
-  SATCHEL_TRY(write_new_file(options.to, text));
-  console.note("Wrote " + std::to_string(file.messages.size()) + " messages to \"" + options.to +
+  SATCHEL_TRY(write_whole_file(options.to, exported.text, ExistingFile::refuse));
+  console.note("Wrote " + std::to_string(exported.n_messages) + " messages to \"" + options.to +
                "\".");
   return {};
 }

@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   satchel::app::add_chat(app, choose);
   satchel::app::add_chats(app, choose);
   satchel::app::add_documents(app, choose);
+  satchel::app::add_download(app, choose);
   satchel::app::add_search(app, choose);
   satchel::app::add_export(app, choose);
   satchel::app::add_import(app, choose);

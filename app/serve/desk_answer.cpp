@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "app/serve/desk.h"
-#include "app/serve/stop_text.h"
 #include "runtime/chat/chat_errors.h"
+#include "runtime/sampler/stop_text.h"
 #include "runtime/tools/call_reader.h"
 
 namespace satchel::serve {
@@ -33,7 +33,7 @@ class AnswerTeller {
     show(stops_.finish());
     if (reader_) tell(reader_->finish());
   }
-  const StopText& stops() const { return stops_; }
+  const runtime::StopText& stops() const { return stops_; }
 
   // As it is told to the model again.
   Said shown() const {
@@ -61,7 +61,7 @@ class AnswerTeller {
   }
 
   const Listener& listener_;
-  StopText stops_;
+  runtime::StopText stops_;
   const ToolForm& form_;
   std::optional<runtime::CallReader> reader_;  // none: without tools all is text
   bool has_begun_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/cli/meter_text.h"
 #include "app/cli/workbench.h"
 #include "app/serve/fields.h"
 #include "app/serve/form.h"
@@ -68,15 +69,10 @@ Json cache_json(const runtime::Session& session) {
 
 Json fidelity_json(const runtime::Session& session) {
   const runtime::RecallProbe& recall = session.recall();
-  Json steps = Json::array();
-  for (const runtime::LedgerEntry& entry : session.ledger())
-    steps.push_back({{"at_ms", entry.at_ms},
-                     {"tokens", entry.n_tokens},
-                     {"lowered_lane_tokens", entry.n_lowered},
-                     {"evicted_lane_tokens", entry.n_evicted},
-                     {"bytes_before", entry.bytes_before},
-                     {"bytes_after", entry.bytes_after},
-                     {"fidelity", to_json(entry.fidelity)}});
+  const auto ledger = session.ledger();
+  Json steps = app::to_json(ledger);
+  for (std::size_t i = 0; i < ledger.size(); ++i)
+    steps[i]["fidelity"] = to_json(ledger[i].fidelity);
   return {
       {"fidelity", to_json(session.fidelity())},
       {"recall",

@@ -38,21 +38,11 @@ Result<void> check_size(std::span<const std::size_t> head_dims, std::size_t n_ma
 
 // Shows every layer of every text; returns the texts.
 Result<std::vector<Calibration::Text>> read_texts(const LaneSearch& search, const SeeLayer& see) {
-  const runtime::ModelConfig& config = search.engine.config();
-  const std::span<const runtime::ProfileText> texts =
-      search.texts.empty() ? runtime::profile_texts() : search.texts;
-  const runtime::ProfileLength length{
-      .n_most = std::min(kCalibrationTokens, config.context),
-      .n_least = std::min(runtime::kProfileTokensMin, config.context)};
-  std::vector<std::vector<std::int32_t>> ids;  // of all, before the first is read
-  for (const runtime::ProfileText& text : texts) {
-    SATCHEL_TRY_ASSIGN(ids.emplace_back(),
-                       runtime::profile_ids(search.engine.tokenizer(), text, length));
-  }
+  SATCHEL_TRY_ASSIGN(const std::vector<CalibrationText> texts, calibration_texts(search));
   std::vector<Calibration::Text> read;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    SATCHEL_TRY(read_seen(search, ids[i], i, texts.size(), see, SeenLayers::all));
-    read.push_back({std::string(texts[i].name), ids[i].size()});
+    SATCHEL_TRY(read_seen(search, texts[i].ids, i, texts.size(), see, SeenLayers::all));
+    read.push_back({texts[i].name, texts[i].ids.size()});
   }
   return read;
 }
@@ -79,6 +69,22 @@ std::string source_of(const Calibration& of) {
 }
 
 }  // namespace
+
+Result<std::vector<CalibrationText>> calibration_texts(const LaneSearch& search) {
+  const runtime::ModelConfig& config = search.engine.config();
+  const std::span<const runtime::ProfileText> texts =
+      search.texts.empty() ? runtime::profile_texts() : search.texts;
+  const runtime::ProfileLength length{
+      .n_most = std::min(kCalibrationTokens, config.context),
+      .n_least = std::min(runtime::kProfileTokensMin, config.context)};
+  std::vector<CalibrationText> out;
+  for (const runtime::ProfileText& text : texts) {
+    SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids,
+                       runtime::profile_ids(search.engine.tokenizer(), text, length));
+    out.push_back({.name = std::string(text.name), .ids = std::move(ids)});
+  }
+  return out;
+}
 
 double Calibration::mean_gain() const {
   const double sum = std::accumulate(gains.begin(), gains.end(), 0.0);

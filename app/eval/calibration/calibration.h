@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,12 @@ struct Calibration {
   std::vector<Text> texts;  // in order of prefill
   double mean_gain() const;
 };
-// search.texts empty: profile_texts().
+// The first kCalibrationTokens of search.texts, or of profile_texts() where these are empty.
+struct CalibrationText {
+  std::string name;
+  std::vector<std::int32_t> ids;
+};
+Result<std::vector<CalibrationText>> calibration_texts(const LaneSearch& search);
 Result<Calibration> calibrate(const LaneSearch& search);
 
 // The same with KeyBases::values. Key bases that the engine has stay as they are, so that saved

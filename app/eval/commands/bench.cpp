@@ -190,6 +190,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
   add_bench_drafts(*command, choose);
   add_bench_reading(*command, choose);
   add_bench_serving(*command, choose);
+  add_bench_blocks(*command, choose);
 }
 
 }  // namespace satchel::app

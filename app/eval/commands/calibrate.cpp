@@ -1,4 +1,5 @@
-// `satchel calibrate`: finds the coordinates in which a model's keys take few bits, and keeps them.
+// `satchel calibrate`: finds the coordinates in which a model's keys take few bits, and keeps them;
+// or the maps of KV Prediction.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "app/eval/calibration/calibration.h"
+#include "app/eval/calibration/prediction_calibration.h"
 #include "app/eval/commands/atomic_file.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/text_files.h"
@@ -17,9 +19,11 @@ namespace {
 
 struct CalibrateOptions {
   Options common;
-  std::vector<std::string> texts;  // --text; empty: those that ship
-  std::string output;              // --output; "" is not given
-  bool values = false;             // --values
+  std::vector<std::string> texts;                  // --text; empty: those that ship
+  std::string output;                              // --output; "" is not given
+  bool values = false;                             // --values
+  eval::PredictionPlan prediction = {.n_run = 0};  // --kv-prediction; n_run 0: not given
+  bool from_hidden = false;                        // --from-hidden
 };
 
 // Without values their share is not there.
@@ -49,18 +53,31 @@ Result<Found> calibrated(runtime::Engine& engine, const TextFiles& texts, bool w
   return found;
 }
 
+Json texts_of(std::span<const eval::Calibration::Text> texts) {
+  Json out = Json::array();
+  for (const eval::Calibration::Text& text : texts)
+    out.push_back({{"name", text.name}, {"tokens", text.n_tokens}});
+  return out;
+}
+
+// "notes (1,300 tokens), story (1,200 tokens)"
+std::string listed(const Json& texts) {
+  std::string out;
+  for (const Json& text : texts)
+    out += (out.empty() ? "" : ", ") + text["name"].get<std::string>() + " (" +
+           with_thousands(text["tokens"]) + " tokens)";
+  return out;
+}
+
 Json report(const Found& all, double took_ms) {
   const eval::Calibration& found = all.calibration;
   const bool has_gains = !found.gains.empty();
-  Json texts = Json::array();
-  for (const eval::Calibration::Text& text : found.texts)
-    texts.push_back({{"name", text.name}, {"tokens", text.n_tokens}});
   return Json{
       {"schema", 1},
       {"model", found.bases.model},
       {"name", found.bases.name},
       {"lanes", found.bases.lanes.size()},
-      {"texts", texts},
+      {"texts", texts_of(found.texts)},
       {"gain_bits", has_gains ? Json(found.mean_gain()) : Json(nullptr)},
       {"gain_bits_of_lanes", found.gains},
       {"value_share_of_fifth", all.share_of_fifth ? Json(*all.share_of_fifth) : Json(nullptr)},
@@ -69,12 +86,8 @@ Json report(const Found& all, double took_ms) {
 }
 
 std::string report_text(const Json& report) {
-  std::string read;
-  for (const Json& text : report["texts"])
-    read += (read.empty() ? "" : ", ") + text["name"].get<std::string>() + " (" +
-            with_thousands(text["tokens"]) + " tokens)";
   std::string text = report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
-                     " KV heads, calibrated on " + read + "\n";
+                     " KV heads, calibrated on " + listed(report["texts"]) + "\n";
   if (!report["gain_bits"].is_null())
     text += "  keys need " + format_fixed(report["gain_bits"], 2) +
             " fewer bits per value in these bases than with evenly spread bits, at equal error "
@@ -86,10 +99,52 @@ std::string report_text(const Json& report) {
   return text;
 }
 
+Result<void> predict(const CalibrateOptions& options, const TextFiles& texts, AtomicFile& file,
+                     Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
+  const runtime::ProgressFn progress = console.progress();
+  eval::PredictionPlan plan = options.prediction;
+  if (options.from_hidden) plan.input = eval::KvPrediction::Input::hidden;
+  const auto found = eval::calibrate_prediction(
+      {.engine = *engine, .texts = texts.list, .stop = begin_interruptible(), .progress = progress},
+      plan);
+  console.end_progress();
+  if (!found.ok() && found.error().kind == ErrorKind::cancelled)
+    return Error{ErrorKind::cancelled, "STOPPED", "Stopped. No maps were made."};
+  SATCHEL_TRY(found);
+  const std::string bytes = found->prediction.bytes();
+  file.add(bytes);
+  SATCHEL_TRY(file.finish());
+  const Json document = {{"schema", 1},
+                         {"model", found->prediction.model},
+                         {"name", found->prediction.name},
+                         {"layers_run", found->prediction.n_run()},
+                         {"layers", found->prediction.layers.size()},
+                         {"texts", texts_of(found->texts)},
+                         {"keys_explained", found->keys_explained},
+                         {"values_explained", found->values_explained},
+                         {"bytes", bytes.size()}};
+  if (console.json()) {
+    console.document(document);
+  } else {
+    console.data(document["name"].get<std::string>() + ": " +
+                 std::to_string(found->prediction.n_run()) + " of " +
+                 std::to_string(found->prediction.layers.size()) +
+                 " layers predict the others, fitted on " + listed(document["texts"]) +
+                 "\n  of the variance in these texts the maps explain " +
+                 format_percent(found->keys_explained) + " of the keys and " +
+                 format_percent(found->values_explained) + " of the values\n");
+  }
+  console.note("Saved " + format_bytes(bytes.size()) + " to \"" + options.output +
+               "\". Only \"satchel eval prediction\" uses the file.");
+  return {};
+}
+
 Result<void> run(const CalibrateOptions& options, Console& console) {
   TextFiles texts;
   SATCHEL_TRY(read_text_files(options.texts, texts));
   SATCHEL_TRY_ASSIGN(const auto file, AtomicFile::open_if_named(options.output));
+  if (options.prediction.n_run > 0) return predict(options, texts, *file, console);
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
@@ -131,6 +186,23 @@ void add_calibrate(CLI::App& app, const Choose& choose) {
                     "stay as they are");
   add_output_file(*command, options->output,
                   "Write the key bases to this file instead of using them for this model");
+  command
+      ->add_option("--kv-prediction", options->prediction.n_run,
+                   "Instead, fit maps that predict the keys and values of all layers from so many "
+                   "layers (KV Prediction), for \"satchel eval prediction\"")
+      ->type_name("LAYERS")
+      ->check(whole_number(1))
+      ->needs(command->get_option("--output"))
+      ->excludes(command->get_option("--values"));
+  CLI::Option* predicts = command->get_option("--kv-prediction");
+  command
+      ->add_flag("--spread", options->prediction.are_spread,
+                 "These layers are spread over the model, as in the paper, instead of the first")
+      ->needs(predicts);
+  command
+      ->add_flag("--from-hidden", options->from_hidden,
+                 "Predict from hidden states instead of keys and values")
+      ->needs(predicts);
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   on_run(*command, choose, options, run);

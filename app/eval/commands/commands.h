@@ -10,6 +10,7 @@ void add_bench_resume(CLI::App& bench, const Choose& choose);
 void add_bench_drafts(CLI::App& bench, const Choose& choose);
 void add_bench_reading(CLI::App& bench, const Choose& choose);
 void add_bench_serving(CLI::App& bench, const Choose& choose);
+void add_bench_blocks(CLI::App& bench, const Choose& choose);
 void add_eval(CLI::App& app, const Choose& choose);
 void add_profile(CLI::App& app, const Choose& choose);
 void add_calibrate(CLI::App& app, const Choose& choose);

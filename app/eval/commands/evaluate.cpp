@@ -145,6 +145,7 @@ void add_eval(CLI::App& app, const Choose& choose) {
   add_eval_scbench(*eval, choose);
   add_eval_pareto(*eval, choose);
   add_eval_compose(*eval, choose);
+  add_eval_prediction(*eval, choose);
 }
 
 }  // namespace satchel::app

@@ -73,5 +73,6 @@ void add_eval_book(CLI::App& eval, const Choose& choose);
 void add_eval_scbench(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
 void add_eval_compose(CLI::App& eval, const Choose& choose);
+void add_eval_prediction(CLI::App& eval, const Choose& choose);
 
 }  // namespace satchel::app

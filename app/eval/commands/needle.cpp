@@ -1,6 +1,7 @@
 // `satchel eval needle`.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "app/eval/commands/evaluate.h"
@@ -9,6 +10,7 @@
 #include "app/eval/measure/needle_reading.h"
 #include "app/eval/measure/packed_text.h"
 #include "app/eval/needle_tasks/family.h"
+#include "storage/far/far_file.h"
 
 namespace satchel::app {
 namespace {
@@ -22,17 +24,35 @@ void choose_in_turn(eval::NeedleContext& context, std::size_t number) {
   needles.resize(std::min(needles.size(), kInTurn));
 }
 
+std::span<const Measure> on_disk_measures() {
+  static const std::array<Measure, 4> kMeasures = {
+      needle_measures()[0], needle_measures()[1],
+      Measure{.name = "same", .label = "the same answer as in memory", .shown = Shown::in_tables},
+      Measure{.name = "speed", .label = "speed, of that in memory", .shown = Shown::in_tables}};
+  return kMeasures;
+}
+
+Result<std::unique_ptr<kvcache::FarStore>> open_far_file() {
+  std::error_code none;  // then the file says that there is no such folder
+  SATCHEL_TRY_ASSIGN(auto file, storage::FarFile::open(std::filesystem::temp_directory_path(none)));
+  return std::unique_ptr<kvcache::FarStore>(std::move(file));
+}
+
 class NeedleTask final : public Task {
  public:
   NeedleTask(std::vector<eval::NeedleContext> contexts, const NeedleOptions& options)
       : contexts_(std::move(contexts)), options_(options) {}
 
   std::string_view name() const override { return "needle"; }
-  std::span<const Measure> measures() const override { return needle_measures(); }
+  std::span<const Measure> measures() const override {
+    return options_.on_disk > 0 ? on_disk_measures() : needle_measures();
+  }
   Json settings() const override {
     Json json = {{"without_context", options_.without_context}, {"question", options_.question}};
     if (options_.in_turn) json["in_turn"] = true;
     if (options_.merges_layers) json["merge_layers"] = true;
+    if (options_.window > 0) json["window"] = options_.window;
+    if (options_.on_disk > 0) json["on_disk"] = options_.on_disk;
     return json;
   }
   Result<void> prepare(runtime::Engine& engine) override;
@@ -51,6 +71,9 @@ class NeedleTask final : public Task {
 
 Result<void> NeedleTask::prepare(runtime::Engine& engine) {
   items_.clear();
+  if (options_.on_disk > 0 && engine.backend() == "cuda")
+    return Error{ErrorKind::unsupported, "FAR_GPU",
+                 "--on-disk needs keys and values in main memory. Use it with --backend cpu."};
   if (options_.file.empty()) return make_contexts(engine);
   for (std::size_t i = 0; i < contexts_.size(); ++i) add_item({}, i, contexts_[i]);
   return {};
@@ -89,13 +112,15 @@ void NeedleTask::add_item(const std::string& set, std::size_t number,
 Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                      std::size_t item, std::stop_token stop) {
   const eval::NeedleContext& context = contexts_[item];
+  eval::NeedleAsking asking{.question_known = options_.question == "known",
+                            .in_turn = options_.in_turn,
+                            .without_context = options_.without_context,
+                            .merges_layers = options_.merges_layers,
+                            .window = options_.window,
+                            .limit_share = options_.on_disk};
+  if (options_.on_disk > 0) asking.open_far = open_far_file;
   SATCHEL_TRY_ASSIGN(const eval::NeedleAnswers answers,
-                     eval::ask_needles(engine, recipe, context,
-                                       {.question_known = options_.question == "known",
-                                        .in_turn = options_.in_turn,
-                                        .without_context = options_.without_context,
-                                        .merges_layers = options_.merges_layers},
-                                       std::move(stop)));
+                     eval::ask_needles(engine, recipe, context, asking, std::move(stop)));
   Measured out;
   if (!options_.without_context) out.held = Held::of(answers.stats, answers.merge_saves);
   out.read_ms = answers.read_ms;
@@ -114,6 +139,10 @@ Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Rec
                                      {"answer", said},
                                      {"right", score == 1},
                                      {"log_probability", likely}}});
+    if (options_.on_disk == 0) continue;
+    const double same = said == answers.said_in_memory[i] ? 1 : 0;
+    out.grades.back().sums.insert(out.grades.back().sums.end(), {same, answers.speed[i]});
+    out.grades.back().detail["answer_in_memory"] = answers.said_in_memory[i];
   }
   return out;
 }
@@ -205,6 +234,22 @@ void add_needle_options(CLI::App& command, NeedleOptions& options) {
   add_merge_option(command, options.merges_layers)
       ->excludes(command.get_option("--in-turn"))
       ->excludes(command.get_option("--without-notes"));
+  command
+      .add_option("--window", options.window,
+                  "Read each " + std::to_string(eval::kWindowSpan) +
+                      " tokens of a text behind so many tokens and its first ones, as a stream "
+                      "with a sliding window; the question sees all of it")
+      ->check(whole_number(1));
+  command
+      .add_option("--on-disk", options.on_disk,
+                  "Ask each question in memory, and again under a memory limit of this share of "
+                  "the text's fp16 cache, with the other pages in a file in the temporary folder; "
+                  "needs recipes that keep everything as it is")
+      ->check(CLI::Range(0.01, 1.0))
+      ->excludes(known)
+      ->excludes(command.get_option("--in-turn"))
+      ->excludes(command.get_option("--without-notes"))
+      ->excludes(command.get_option("--merge-layers"));
 }
 
 Result<TaskPtr> make_needle_task(const NeedleOptions& options) {

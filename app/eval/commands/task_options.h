@@ -54,6 +54,8 @@ struct NeedleOptions {
   bool in_turn = false;          // --in-turn: five questions, one before what waits is compressed
   bool without_context = false;  // --without-notes: asks an empty cache: what can be guessed
   bool merges_layers = false;    // --merge-layers
+  std::size_t window = 0;        // --window; 0: all
+  double on_disk = 0;            // --on-disk, memory limit, share of fp16; 0: all in memory
 };
 // Those of texts that are made, which do not go with a `file`.
 void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file);

@@ -14,34 +14,39 @@ using Ids = std::vector<std::int32_t>;
 class Asker {
  public:
   Asker(runtime::Engine& engine, const kvcache::Recipe& recipe, const NeedleContext& context,
-        bool merges_layers, std::stop_token stop)
+        const NeedleAsking& asking, std::stop_token stop)
       : engine_(engine),
         recipe_(recipe),
         context_(context),
-        merges_layers_(merges_layers),
+        asking_(asking),
         stop_(std::move(stop)) {}
 
-  Result<void> encode(bool without_context);  // comes first
-  Result<NeedleAnswers> ask_one_reading(bool in_turn);
+  Result<void> encode();  // comes first
+  Result<NeedleAnswers> ask_one_reading();
+  Result<NeedleAnswers> ask_on_disk();
   Result<NeedleAnswers> ask_known();
   Result<NeedleAnswers> ask_going_on();
 
  private:
-  Result<PackedText> read(std::span<const std::int32_t> ids, bool waits = false) {
+  Result<PackedText> read(std::span<const std::int32_t> ids, bool on_disk = false) {
     return PackedText::read(engine_, recipe_,
                             {.ids = ids,
                              .n_after = n_after_,
                              .packs_at = part_ends_,
-                             .waits = waits,
-                             .merges_layers = merges_layers_},
+                             .waits = asking_.in_turn,
+                             .merges_layers = asking_.merges_layers,
+                             .window = asking_.window,
+                             .open_far = on_disk ? asking_.open_far : kvcache::OpenFarStore(),
+                             .limit_share = asking_.limit_share},
                             stop_);
   }
-  Result<void> answer(PackedText& text, std::size_t number, std::span<const std::int32_t> question);
+  Result<void> answer(PackedText& text, std::size_t number, std::span<const std::int32_t> question,
+                      NeedleAnswers& out);
 
   runtime::Engine& engine_;
   const kvcache::Recipe& recipe_;
   const NeedleContext& context_;
-  bool merges_layers_;
+  const NeedleAsking& asking_;
   std::stop_token stop_;
   Ids ids_;                              // of the context
   std::vector<std::size_t> part_ends_;   // all but the last, into ids_
@@ -50,10 +55,10 @@ class Asker {
   NeedleAnswers out_;
 };
 
-Result<void> Asker::encode(bool without_context) {
+Result<void> Asker::encode() {
   const runtime::Tokenizer& tokenizer = engine_.tokenizer();
   SATCHEL_TRY_ASSIGN(ids_, runtime::raw_ids(tokenizer, {}));
-  if (!without_context) {
+  if (!asking_.without_context) {
     for (const std::string& part : context_.parts) {
       if (&part != &context_.parts.front()) part_ends_.push_back(ids_.size());
       SATCHEL_TRY_ASSIGN(const Ids ids, tokenizer.encode(part, runtime::SpecialText::as_text));
@@ -74,32 +79,48 @@ Result<void> Asker::encode(bool without_context) {
 }
 
 Result<void> Asker::answer(PackedText& text, std::size_t number,
-                           std::span<const std::int32_t> question) {
+                           std::span<const std::int32_t> question, NeedleAnswers& out) {
   const Needle& needle = context_.needles[number];
   const SystemClock clock;
   const double began = clock.steady_ms();
   const auto enough = [&](std::string_view said) { return needle_said_enough(said, needle); };
   SATCHEL_TRY_ASSIGN(
-      out_.said.emplace_back(),
+      out.said.emplace_back(),
       text.answer(question, {.n_tokens_max = needle_answer_tokens(needle), .enough = enough}));
-  out_.answer_ms += clock.steady_ms() - began;
-  SATCHEL_TRY_ASSIGN(out_.log_probability.emplace_back(),
+  out.answer_ms += clock.steady_ms() - began;
+  SATCHEL_TRY_ASSIGN(out.log_probability.emplace_back(),
                      text.log_probability(question, values_[number]));
   return {};
 }
 
-Result<NeedleAnswers> Asker::ask_one_reading(bool in_turn) {
-  SATCHEL_TRY_ASSIGN(PackedText text, read(ids_, in_turn));
+Result<NeedleAnswers> Asker::ask_one_reading() {
+  SATCHEL_TRY_ASSIGN(PackedText text, read(ids_));
   out_.stats = text.stats();
   out_.merge_saves = text.merge_saves();
   out_.read_ms = text.read_ms();
   for (std::size_t i = 0; i < questions_.size(); ++i) {
-    SATCHEL_TRY(answer(text, i, questions_[i]));
-    if (!in_turn || i > 0) continue;
+    SATCHEL_TRY(answer(text, i, questions_[i], out_));
+    if (!asking_.in_turn || i > 0) continue;
     SATCHEL_TRY(text.pack());
     out_.stats = text.stats();
   }
   return std::move(out_);
+}
+
+Result<NeedleAnswers> Asker::ask_on_disk() {
+  SATCHEL_TRY_ASSIGN(PackedText in_memory, read(ids_));
+  SATCHEL_TRY_ASSIGN(PackedText on_disk, read(ids_, true));
+  NeedleAnswers memory, disk;
+  disk.stats = on_disk.stats();
+  disk.read_ms = on_disk.read_ms();
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    const double memory_before = memory.answer_ms, disk_before = disk.answer_ms;
+    SATCHEL_TRY(answer(in_memory, i, questions_[i], memory));
+    SATCHEL_TRY(answer(on_disk, i, questions_[i], disk));
+    disk.speed.push_back((memory.answer_ms - memory_before) / (disk.answer_ms - disk_before));
+  }
+  disk.said_in_memory = std::move(memory.said);
+  return disk;
 }
 
 Result<NeedleAnswers> Asker::ask_known() {
@@ -110,7 +131,7 @@ Result<NeedleAnswers> Asker::ask_known() {
     SATCHEL_TRY_ASSIGN(PackedText text, read(ids));
     if (i == 0) out_.stats = text.stats(), out_.merge_saves = text.merge_saves();
     out_.read_ms += text.read_ms();
-    SATCHEL_TRY(answer(text, i, std::span(question).last(1)));
+    SATCHEL_TRY(answer(text, i, std::span(question).last(1), out_));
   }
   return std::move(out_);
 }
@@ -135,7 +156,7 @@ Result<NeedleAnswers> Asker::ask_going_on() {
   for (std::size_t i = 0; i < questions_.size(); ++i) {
     const auto question =
         std::span<const std::int32_t>(questions_[i]).last(i == 0 ? 1 : questions_[i].size());
-    SATCHEL_TRY(answer(text, i, question));
+    SATCHEL_TRY(answer(text, i, question, out_));
     SATCHEL_TRY(text.go_on(question));
     SATCHEL_TRY(text.go_on(right[i]));
   }
@@ -147,10 +168,11 @@ Result<NeedleAnswers> Asker::ask_going_on() {
 Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                   const NeedleContext& context, const NeedleAsking& asking,
                                   std::stop_token stop) {
-  Asker asker(engine, recipe, context, asking.merges_layers, std::move(stop));
-  SATCHEL_TRY(asker.encode(asking.without_context));
+  Asker asker(engine, recipe, context, asking, std::move(stop));
+  SATCHEL_TRY(asker.encode());
+  if (asking.open_far) return asker.ask_on_disk();
   if (asking.goes_on) return asker.ask_going_on();
-  return asking.question_known ? asker.ask_known() : asker.ask_one_reading(asking.in_turn);
+  return asking.question_known ? asker.ask_known() : asker.ask_one_reading();
 }
 
 }  // namespace satchel::eval

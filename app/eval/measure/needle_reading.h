@@ -25,6 +25,11 @@ struct NeedleAsking {
   bool goes_on = false;
   bool without_context = false;  // asks an empty cache: what can be guessed
   bool merges_layers = false;    // PackedTextRequest::merges_layers; not in turn
+  std::size_t window = 0;        // PackedTextRequest::window
+  // PackedTextRequest's: each question is asked of the text in memory, then of a second reading of
+  // it on disk. Not in turn, nor known.
+  kvcache::OpenFarStore open_far = {};
+  double limit_share = 0;
 };
 struct NeedleAnswers {
   std::vector<std::string> said;  // to each needle, in their order
@@ -33,6 +38,9 @@ struct NeedleAnswers {
   std::size_t merge_saves = 0;  // of the same reading
   kvcache::CacheStats stats;  // of the first reading, before its first question; in turn, after it
   double read_ms = 0, answer_ms = 0;  // reading with compression; questions and answers
+  // On disk: what all above is of, but for these of each needle.
+  std::vector<std::string> said_in_memory;
+  std::vector<double> speed;  // of what the same question and answer took in memory
 };
 Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                   const NeedleContext& context, const NeedleAsking& asking,

@@ -1,5 +1,6 @@
 // PackedText: a text that was read once under a recipe and packed, to be asked about any number of
-// times, each time on a copy of the cache, so that no question knows of another.
+// times, each time on a copy of the cache, so that no question knows of another. On disk, where a
+// copy's own sinks and tails would have no room, each question is cut off again instead.
 //   needs   an Engine that nobody else uses meanwhile, and that outlives it
 //   errors  MEMORY, CONTEXT_FULL, LAYER_MERGE, cancelled/STOPPED, those of tokenizer and model
 #pragma once
@@ -21,6 +22,8 @@
 
 namespace satchel::eval {
 
+inline constexpr std::size_t kWindowSpan = 512;  // tokens; chosen
+
 struct PackedTextRequest {
   std::span<const std::int32_t> ids;  // read as one document; may be empty
   std::size_t n_after = 0;            // tokens of a question and its answer at most, behind it
@@ -32,6 +35,12 @@ struct PackedTextRequest {
   // Pages are then merged over pairs of layers (kvcache::LayerMerge); those of questions and
   // answers are not, and stats() tells what was held before. Not with `waits`.
   bool merges_layers = false;
+  // Tokens in front of each kWindowSpan that it sees while it is read, at least, beside the sinks;
+  // when all is read, all is seen (ReKV, arXiv:2503.00540, within the context). 0: all.
+  std::size_t window = 0;
+  // Set: pages lie there, under a memory limit of limit_share of what ids and n_after take in fp16.
+  kvcache::OpenFarStore open_far = {};
+  double limit_share = 0;
 };
 
 // How an answer ends, beside the model's own end of turn.
@@ -63,27 +72,35 @@ class PackedText {
   // What waits, as at the end of a turn.
   Result<void> pack();
 
+  kvcache::Cache& cache() { return *cache_; }
   kvcache::CacheStats stats() const { return cache_->stats(); }
   double read_ms() const { return read_ms_; }               // reading and packing
   std::size_t merge_saves() const { return merge_saves_; }  // LayerMerge::saved_bytes()
 
  private:
-  PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache, TextForm form,
-             std::stop_token stop)
+  PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache,
+             const PackedTextRequest& request, std::stop_token stop)
       : engine_(&engine),
         cache_(std::move(cache)),
-        form_(form),
+        form_(request.form),
+        window_(request.window),
         stop_(std::move(stop)),
         logits_(engine.config().n_vocabulary) {}
   Result<void> read_to(std::span<const std::int32_t> ids);
+  Result<void> read_behind_window(std::span<const std::int32_t> ids);
   Result<void> merge_layers();
-  // A copy of the cache that has read the question; logits_ are those behind it.
-  Result<std::unique_ptr<kvcache::Cache>> ask(std::span<const std::int32_t> question);
+  // The cache that has read the question; logits_ are those behind it.
+  struct Asked {
+    std::unique_ptr<kvcache::Cache> copy;
+    kvcache::Cache* cache;
+  };
+  Result<Asked> ask(std::span<const std::int32_t> question);
   Result<void> step(kvcache::Cache& cache, std::int32_t id);
 
   runtime::Engine* engine_;
   std::unique_ptr<kvcache::Cache> cache_;
   TextForm form_;
+  std::size_t window_;
   std::stop_token stop_;
   std::vector<std::int32_t> ids_;  // read so far
   std::vector<float> logits_;      // [n_vocabulary], lent to one call at a time

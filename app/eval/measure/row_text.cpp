@@ -43,6 +43,10 @@ struct RowText::Run {
   kernels::Buffer scores = {};                  // of attention(): [n_max_]
   std::span<const IndexRange> stretches = {};   // of read_seeing()
   std::vector<std::vector<float>> shares = {};  // likewise: [stretches][ids]
+  // Of read_partly(): keys before RoPE and values of all tokens in the layer they went through
+  // last, [ids, kv_width].
+  kernels::Buffer made_k = {}, made_v = {};
+  std::size_t made_by = 0;
 };
 
 kernels::Backend& RowText::backend() const {
@@ -97,7 +101,7 @@ Result<void> RowText::enter(Run& run, std::size_t n_logits) {
   return engine_->model().graph().embed(run.ids, run.scratch.hidden());
 }
 
-Result<LayerStep> RowText::project(Run& run, std::size_t layer, std::size_t at, std::size_t n) {
+Result<LayerStep> RowText::step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n) {
   const LayerStep step{.layer = layer,
                        .batch = {.positions = run.scratch.positions() + at,
                                  .n_tokens = n,
@@ -110,9 +114,20 @@ Result<LayerStep> RowText::project(Run& run, std::size_t layer, std::size_t at, 
   const kvcache::LayerShape& shape = config().layers[layer].attention;
   if (shape.n_rotated() > 0)
     SATCHEL_TRY(backend().make_rotation(step.batch, shape.rope(), step.work.rotation));
+  return step;
+}
+
+Result<LayerStep> RowText::project(Run& run, std::size_t layer, std::size_t at, std::size_t n) {
+  SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n));
   Graph& graph = engine_->model().graph();
   const float* x = run.scratch.hidden() + at * config().width;
   SATCHEL_TRY(graph.project(step, Graph::Project::queries_keys_values, x));
+  if (run.made_k.size() > 0) {
+    const std::size_t row = config().layers[layer].kv_width() * sizeof(float);
+    SATCHEL_TRY(backend().copy(run.made_k.data() + at * row, as_bytes(step.work.k), n * row));
+    SATCHEL_TRY(backend().copy(run.made_v.data() + at * row, as_bytes(step.work.v), n * row));
+    run.made_by = layer;
+  }
   SATCHEL_TRY(graph.rotate(step, Graph::Project::queries_keys_values));
   return step;
 }
@@ -251,6 +266,52 @@ Result<std::vector<float>> RowText::read(std::span<const std::int32_t> ids, std:
     SATCHEL_TRY(backend().download(std::as_writable_bytes(row), as_bytes(work.logits)));
   }
   return logits;
+}
+
+Result<void> RowText::make_rows(Run& run, std::size_t layer, PartialLayers& layers) {
+  const kvcache::LayerShape& shape = config().layers[layer].attention;
+  const std::size_t from_width = config().layers[run.made_by].kv_width();
+  for (std::size_t at = 0, n = 0; at < run.ids.size(); at += n) {
+    n = std::min(runtime::chunk_tokens(config(), 0), run.ids.size() - at);
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n));
+    const PartialLayers::Source from{
+        .layer = run.made_by,
+        .n_tokens = n,
+        .x = run.scratch.hidden() + at * config().width,
+        .k = reinterpret_cast<const float*>(run.made_k.data()) + at * from_width,
+        .v = reinterpret_cast<const float*>(run.made_v.data()) + at * from_width};
+    SATCHEL_TRY(layers.make(layer, from, step.work.k, step.work.v));
+    if (shape.n_rotated() > 0)
+      SATCHEL_TRY(backend().rope({.q = step.work.k,
+                                  .n_tokens = n,
+                                  .n_heads = shape.n_kv_heads,
+                                  .n_kv_heads = shape.n_kv_heads,
+                                  .head_dim = shape.head_dim,
+                                  .rotation = step.rotation,
+                                  .n_rotated = shape.n_rotated(),
+                                  .pairs = shape.rope_pairs}));
+    SATCHEL_TRY(store(layer, std::span(run.positions).subspan(at, n), step.work));
+  }
+  return {};
+}
+
+Result<void> RowText::read_partly(std::span<const std::int32_t> ids, PartialLayers& layers) {
+  if (ids_.size() + ids.size() > n_max_) return context_full(ids_.size() + ids.size(), n_max_);
+  Run run{.ids = {ids.begin(), ids.end()}, .positions = numbers_from(ids_.size(), ids.size())};
+  std::size_t widest = 0;
+  for (const runtime::LayerConfig& layer : config().layers)
+    widest = std::max(widest, layer.kv_width());
+  for (kernels::Buffer* made : {&run.made_k, &run.made_v}) {
+    SATCHEL_TRY_ASSIGN(*made, backend().allocate(ids.size() * widest * sizeof(float)));
+  }
+  SATCHEL_TRY(enter(run, 0));
+  for (std::size_t layer = 0; layer < config().n_layers(); ++layer) {
+    if (layers.goes_through(layer)) SATCHEL_TRY(go_through(run, layer));
+    if (layers.makes(layer)) SATCHEL_TRY(make_rows(run, layer, layers));
+  }
+  SATCHEL_TRY(backend().finish());
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  return {};
 }
 
 Result<std::vector<std::vector<float>>> RowText::read_seeing(

@@ -27,6 +27,23 @@ struct StretchRows {
   std::vector<std::vector<Half>> k, v;  // [n_lanes][n_tokens, head_dim]
 };
 
+// Tokens go through some layers only; keys and values of others are made of what those made.
+class PartialLayers {
+ public:
+  // Of the last layer that tokens went through, in the backend's memory.
+  struct Source {
+    std::size_t layer = 0, n_tokens = 0;
+    const float* x = nullptr;                // [n_tokens, width], behind the layer
+    const float *k = nullptr, *v = nullptr;  // [n_tokens, kv_width], keys before RoPE
+  };
+  virtual ~PartialLayers() = default;
+  virtual bool goes_through(std::size_t layer) const = 0;  // the first: always
+  // Whether make() has the layer's rows, in place of those it made where tokens go through it.
+  virtual bool makes(std::size_t layer) const = 0;
+  // k, v: [n_tokens, the layer's kv_width], keys before RoPE.
+  virtual Result<void> make(std::size_t layer, const Source& from, float* k, float* v) = 0;
+};
+
 class RowText {
  public:
   static Result<RowText> open(runtime::Engine& engine, std::size_t n_tokens_max,
@@ -36,7 +53,9 @@ class RowText {
   void truncate(std::size_t n_tokens) { ids_.resize(n_tokens); }
   // Behind the text. Gives the logits [n_logits, n_vocabulary] after the last tokens.
   Result<std::vector<float>> read(std::span<const std::int32_t> ids, std::size_t n_logits);
-  // That without logits. Gives for each stretch of the text before, and each token of ids, the
+  // Behind the text, through a part of the layers.
+  Result<void> read_partly(std::span<const std::int32_t> ids, PartialLayers& layers);
+  // read() without logits. Gives for each stretch of the text before, and each token of ids, the
   // share of its attention that goes there: the mean over layers and query heads.
   Result<std::vector<std::vector<float>>> read_seeing(std::span<const std::int32_t> ids,
                                                       std::span<const IndexRange> stretches);
@@ -65,8 +84,11 @@ class RowText {
   Result<void> enter(Run& run, std::size_t n_logits);
   Result<void> go_through(Run& run);
   Result<void> go_through(Run& run, std::size_t layer);
-  // Queries, keys and values of so many of the run's tokens, in the step's workspace.
+  // So many of the run's tokens in a layer, with their rotation.
+  Result<runtime::LayerStep> step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n);
+  // With queries, keys and values in the step's workspace.
   Result<runtime::LayerStep> project(Run& run, std::size_t layer, std::size_t at, std::size_t n);
+  Result<void> make_rows(Run& run, std::size_t layer, PartialLayers& layers);
   Result<void> store(std::size_t layer, std::span<const std::int32_t> positions,
                      const runtime::Workspace& work);
   Result<void> show(std::size_t layer, std::size_t n_tokens);

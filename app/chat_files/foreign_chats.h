@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "app/cli/chat_file.h"
+#include "app/chat_files/chat_file.h"
 
 namespace satchel::app {
 

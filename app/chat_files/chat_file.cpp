@@ -1,10 +1,10 @@
-#include "app/cli/chat_file.h"
+#include "app/chat_files/chat_file.h"
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/foreign_chats.h"
+#include "app/chat_files/foreign_chats.h"
 
 namespace satchel::app {
 namespace {

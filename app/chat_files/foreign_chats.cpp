@@ -1,4 +1,4 @@
-#include "app/cli/foreign_chats.h"
+#include "app/chat_files/foreign_chats.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

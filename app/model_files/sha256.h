@@ -1,0 +1,27 @@
+// SHA-256 of bytes that come one after the other.
+//   source  FIPS 180-4, by OpenSSL's libcrypto
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace satchel::app {
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void add(std::string_view bytes);
+  // 64 hexadecimal digits in lower case. Nothing can be added any more.
+  std::string hex();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace satchel::app
