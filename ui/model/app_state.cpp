@@ -18,6 +18,7 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
   Q_ASSERT(engine && clock);
   connect(engine, &EngineClient::happened, this, &AppState::see);
+  connect(engine, &EngineClient::ended, this, &AppState::onEngineEnded);
   m_typingRest.setSingleShot(true);
   setTypingRest(kTypingRest);
   connect(&m_typingRest, &QTimer::timeout, this, [this] {
@@ -25,10 +26,10 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   });
   m_heldDue.setSingleShot(true);
   m_heldDue.setInterval(kHeldRest);
-  connect(&m_heldDue, &QTimer::timeout, m_engine, &EngineClient::showHeld);
+  connect(&m_heldDue, &QTimer::timeout, this, &AppState::showHeld);
   connect(&m_memory, &MemoryPanelState::previewWanted, this,
           [this](quint64 bytes) { m_engine->estimatePresets(bytes); });
-  connect(&m_memory, &MemoryPanelState::noticed, this, &AppState::onReclaimed);
+  connect(&m_memory, &MemoryPanelState::reclaimed, this, &AppState::onReclaimed);
   connect(m_memory.plan(), &ChatPlan::previewWanted, this, &AppState::previewChat);
   connect(m_memory.plan(), &ChatPlan::applyWanted, this, &AppState::applyToChat);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
@@ -113,10 +114,10 @@ void AppState::setPhase(Phase phase) {
   if (phase != Phase::Reading) m_partsReading = {};
   if (isBusy()) {
     m_isOnlyShown = false;
+    m_isEngineLost = false;
     if (!wasBusy) Q_EMIT workBegun();
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
-    m_reclaimText.clear();
     if (!wasBusy) dropQuestion();
   }
   m_memory.plan()->setBusy(phase != Phase::Ready);
@@ -125,21 +126,19 @@ void AppState::setPhase(Phase phase) {
 
 void AppState::openModel(const QString& path) {
   stop();
+  m_modelAsked = path;
   setPhase(Phase::Loading);
   m_engine->openModel(path);
 }
 
 void AppState::useCpu() {
+  if (m_isEngineLost) {
+    m_engine->useCpu();
+    return retry();
+  }
   stop();
   setPhase(Phase::Loading);
   m_engine->useCpu();
-}
-
-void AppState::newChat() {
-  if (m_phase == Phase::NoModel && m_model.path.empty()) return;
-  stop();
-  setPhase(Phase::Opening);
-  m_engine->newChat(m_memory.nextSettings());
 }
 
 void AppState::openChat(ChatKey chat) {
@@ -175,6 +174,10 @@ void AppState::restoreChat(ChatKey chat) {
 
 void AppState::deleteCopy(const QString& name) {
   m_engine->deleteCopy(name);
+}
+
+void AppState::exportChat(ChatKey chat, const QString& path) {
+  if (chat != 0) m_engine->exportChat(chat, path);
 }
 
 void AppState::deleteNow(ChatKey chat) {
@@ -291,6 +294,7 @@ void AppState::dismissResume() {
 
 void AppState::showError(const QString& code, const QString& message) {
   Q_EMIT errorShown(code, message);
+  if (m_isEngineLost) return offerRetry();
   if (canTryAgain()) Q_EMIT cpuOffered();
 }
 

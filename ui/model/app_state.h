@@ -6,10 +6,13 @@
 //            app_state_versions.cpp  both, where something is said otherwise ·
 //            app_state_search.cpp  both, of what is looked for ·
 //            app_state_quotes.cpp  both, of what answers repeat of documents ·
-//            app_state_held.cpp  both, of how the words are held
+//            app_state_held.cpp  both, of how the words are held and what an answer looked at ·
+//            app_state_answers.cpp  both, of how the chat is answered, and of folders ·
+//            app_state_end.cpp  both, where the engine's process ended
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
-//            (other settings); NoModel when opening failed, or going on with the CPU did: then what
-//            is on the screen stays to be read, as do the words of a chat that could not be opened
+//            (other settings); NoModel when opening failed, or going on with the CPU did, or the
+//            engine ended: then what is on the screen stays to be read, as do the words of a chat
+//            that could not be opened
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
 
@@ -25,6 +28,7 @@
 #include "ui/model/engine_client.h"
 #include "ui/model/found_model.h"
 #include "ui/model/memory_panel_state.h"
+#include "ui/model/packed_notes.h"
 #include "ui/model/reading_clock.h"
 #include "ui/model/resume_state.h"
 
@@ -58,6 +62,8 @@ class AppState : public QObject {
   QString deviceName() const;
   QString deviceNote() const;
   const ChatEntry& chat() const { return m_chat; }
+  // What it tells the model first, and how its answers are made.
+  const runtime::AnswerSettings& answers() const { return m_answers; }
   const ReadingClock& reading() const { return m_reading; }
   const ResumeState& resume() const { return m_resume; }
   // Asked in place of an error, until it is answered or something else is begun.
@@ -73,7 +79,19 @@ class AppState : public QObject {
   void openModel(const QString& path);
   // On with the CPU after the GPU failed; not but on the user's word. Again, where that failed.
   void useCpu();
+  // The engine's process ended, and nothing was begun since.
+  bool isEngineLost() const { return m_isEngineLost; }
+  // Then: model and chat are opened again.
+  void retry();
   void newChat();
+  void newChatWith(const runtime::AnswerSettings& answers);
+  // Of the open chat; the system prompt only while it has no message.
+  void setAnswers(const runtime::AnswerSettings& answers);
+  // Texts that are kept under names: promptsListed().
+  void listPrompts();
+  void keepPrompt(const QString& name, const QString& text);
+  void removePrompt(const QString& name);
+  void setFolder(ChatKey chat, const QString& folder);
   void openChat(ChatKey chat);
   // Looks for the words in all messages: found(). Too few letters find nothing.
   void search(const QString& words);
@@ -88,6 +106,8 @@ class AppState : public QObject {
   void restoreChat(ChatKey chat);
   void deleteNow(ChatKey chat);
   void deleteCopy(const QString& name);
+  // Its words, as JSON where the name ends so, else as Markdown; a file there is replaced.
+  void exportChat(ChatKey chat, const QString& path);
   void send(const QString& text);
   // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
@@ -125,6 +145,7 @@ class AppState : public QObject {
   bool correct(qint64 message, const QString& text);
   void readExactly();
   void answerAgain(int row);
+  void answerLast();                      // the last message; again, where its answer is not whole
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
   // Of a message that the model has read; a document in parts has no mark.
   bool canMark(int row) const;
@@ -135,10 +156,11 @@ class AppState : public QObject {
   void askAgain(int row, const QList<int>& parts);
   // Each part by itself, then an answer from what they say. False: not now; the notice says why.
   bool askAll(const QString& question);
-  // What the conversation shows of how its words are held; kept up to date as that changes.
+  // What the conversation shows on its words; kept up to date as that changes. Of Heat that is
+  // with each answer: it is what the newest one looked at, in memory as it was then.
   HeldLook heldLook() const { return m_heldLook; }
   void setHeldLook(HeldLook look);
-  QString heldSummary() const { return ui::heldSummary(m_conversation.heldInMean()); }
+  QString heldSummary() const;
   void showError(const QString& code, const QString& message);
 
  Q_SIGNALS:
@@ -147,6 +169,8 @@ class AppState : public QObject {
   void chatChanged();     // another chat is open, or its title changed
   void progressChanged();
   void resumeChanged();
+  void answersChanged();
+  void promptsListed(const satchel::runtime::PromptsListed& listed);
   void deletedChanged();
   void deletedListed(const satchel::ui::DeletedList& deleted);
   void shelfListed(const satchel::runtime::ShelfListed& shelf);
@@ -163,6 +187,10 @@ class AppState : public QObject {
   // The error shown just now is the GPU's, and useCpu() would help; or no model is open any more
   // for the chat that is shown: useCpu() tries again.
   void cpuOffered();
+  // The error shown just now came of the end of the engine: retry().
+  void retryOffered();
+  // After retry(): answerLast() gives the answer that the end took. text: that it is missing
+  void answerOffered(const QString& text, const QString& label);
   // Something else is being done now than what the last error was about.
   void workBegun();
   // What the user wrote was not taken: it belongs back into the input box. Instead of a message:
@@ -178,8 +206,14 @@ class AppState : public QObject {
   void seeAnswers(const runtime::ChatEvent& event);
   void seeMemory(const runtime::ChatEvent& event);
   void seeQuotes(const runtime::ChatEvent& event);
+  void seeAnswerSettings(const runtime::ChatEvent& event);
   void seeHeld(const runtime::ChatEvent& event);
+  void showHeld();
+  void forgetAttended();
   void findQuotes(runtime::MessageId answer);
+  void onEngineEnded(const Error& error);
+  void offerRetry();
+  void offerAnswer();
   void setPhase(Phase phase);
   void setIdle();
   bool canTryAgain() const;
@@ -216,13 +250,12 @@ class AppState : public QObject {
   void endFailed(runtime::ChatTask task);
   void showFailed(const runtime::Failed& failed);
   void showStopped(runtime::ChatTask task, const QString& notAttached);
-  void onReclaimed(const QString& text);
+  void onReclaimed(const std::vector<runtime::LedgerEntry>& steps, quint64 limitBytes);
   void ask(ContextQuestion question);
   void dropQuestion();
   void onContextEnded();
   void onWentOn();
   void setNamed(const QList<int>& parts);
-  QString withReclaimed(const QString& text);
 
   EngineClient* m_engine;
   const Clock* m_clock;
@@ -235,7 +268,13 @@ class AppState : public QObject {
   Phase m_phase = Phase::NoModel;
   bool m_isOnlyShown = false;  // the chat on the screen could not be opened: NoModel, if idle
   runtime::ModelFacts m_model;
+  QString m_modelAsked;  // open, or asked for last
+  bool m_isEngineLost = false;
+  int m_endsInARow = 0;            // of the engine, without a whole answer or document between
+  bool m_isKnownOnCpu = false;     // what was open when it ended
+  bool m_isAnswerOffered = false;  // once the chat is open again
   ChatEntry m_chat;
+  runtime::AnswerSettings m_answers;
   ReadingClock m_reading;
   ResumeState m_resume;
   ChatEntry m_deleted;
@@ -254,11 +293,12 @@ class AppState : public QObject {
   PartsReading m_partsReading;
   HeldLook m_heldLook = HeldLook::Off;
   QTimer m_heldDue;  // runs while what is shown of it is older than the cache
+  enum class Look { Unknown, Asked, Known, Failed } m_attended = Look::Unknown;
+  QString m_attendedProblem;  // why it failed
   ContextQuestion m_question;
   ContextQuestion m_goingOn;  // what is being done about it
   QList<int> m_named;
-  // What the limit took since the last request: told with what it was taken for.
-  QString m_reclaimText;
+  PackedNotes m_packed{&m_conversation};
   QTimer m_typingRest;           // runs while the user writes
   bool m_hasIdleFailed = false;  // since the last request: not tried again before
   DocumentImports m_imports;     // goes first: it waits for what is read

@@ -21,7 +21,8 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   QString text = AppState::tr("%1 tokens").arg(formatCount(qint64(report.n_tokens)));
   const double ms = report.ms - report.thoughts.ms;
   if (ms > 0)
-    text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
+    text +=
+        AppState::tr(" · %1 tokens/s").arg(formatDecimal(double(report.n_tokens) * 1000 / ms, 1));
   text += answerPartsText(report.episodes);
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
@@ -51,6 +52,7 @@ void AppState::see(const runtime::ChatEvent& event) {
   seeMemory(event);
   seeQuotes(event);
   seeHeld(event);
+  seeAnswerSettings(event);
 }
 
 void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
@@ -59,6 +61,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
           [this](const runtime::ModelOpened& opened) { onModelOpened(opened.model); },
           [this](const runtime::ModelSwitched& switched) {
             m_model = switched.model;
+            m_modelAsked = textOf(m_model.path);
             m_memory.setModel(m_model);
             Q_EMIT phaseChanged();
           },
@@ -134,7 +137,10 @@ void AppState::seeMemory(const runtime::ChatEvent& event) {
   std::visit(
       runtime::Overloaded{
           [this](const runtime::ChatMemory& memory) { onMemory(memory); },
-          [this](const runtime::LedgerChanged& changed) { m_memory.setLedger(changed); },
+          [this](const runtime::LedgerChanged& changed) {
+            m_memory.setLedger(changed);
+            m_packed.measure(changed.entries);
+          },
           [this](const runtime::PresetEstimates& estimates) { m_memory.setPreviews(estimates); },
           [this](const runtime::MemoryPreviewed& previewed) {
             m_memory.plan()->setPreview(previewed);
@@ -170,6 +176,7 @@ void AppState::onResumed(const runtime::ResumeReport& report) {
   m_resume = report.too_long && m_question.isAsked() ? ResumeState() : ResumeState::of(report);
   setPhase(Phase::Ready);
   Q_EMIT resumeChanged();
+  offerAnswer();
   attachNext();
 }
 
@@ -180,10 +187,11 @@ void AppState::onModelOpened(const runtime::ModelFacts& model) {
   // Ready when the new chat is open: it must not end what is asked before.
   setPhase(Phase::Opening);
   m_engine->listChats();
-  if (!isChatAsked) m_engine->newChat(m_memory.nextSettings());
+  if (!isChatAsked) m_engine->newChat(m_memory.nextSettings(), {});
 }
 
 void AppState::load(const std::vector<runtime::StoredMessage>& messages) {
+  m_packed.clear();
   m_conversation.load(shownOf(messages));
   dropQuestion();
   setNamed({});
@@ -223,21 +231,22 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
                                                       : runtime::MessageState::interrupted;
   m_conversation.setSeen(report.episodes);
   m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
+  m_endsInARow = 0;
   finishWork();
   if (report.finish == runtime::Finish::context_full && !m_question.isAsked())
-    showError(QStringLiteral("CONTEXT_FULL"),
-              withReclaimed(QString::fromStdString(report.message)));
+    showError(QStringLiteral("CONTEXT_FULL"), QString::fromStdString(report.message));
   if (report.finish == runtime::Finish::cache_full)
-    showError(QStringLiteral("CACHE_FULL"), withReclaimed(QString::fromStdString(report.message)));
+    showError(QStringLiteral("CACHE_FULL"), QString::fromStdString(report.message));
   attachNext();
 }
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
+  m_endsInARow = 0;
   endDocument();
   QString read = readText(report);
   if (!report.reread.empty()) read += u' ' + textOf(kvcache::describe(report.reread));
   const QString unread = unreadNotice(m_memory.documents());
-  Q_EMIT noticeShown(withReclaimed(unread.isEmpty() ? read : read + u' ' + unread));
+  Q_EMIT noticeShown(unread.isEmpty() ? read : read + u' ' + unread);
   attachNext();
 }
 
@@ -249,18 +258,16 @@ void AppState::endDocument() {
 void AppState::onApplied(const runtime::MemoryChanged& changed) {
   m_memory.setApplied(changed.memory);
   finishWork();
-  Q_EMIT noticeShown(appliedText(changed));
+  if (!changed.is_whole || !isNothingRead(changed.change)) Q_EMIT noticeShown(appliedText(changed));
   attachNext();
 }
 
-void AppState::onReclaimed(const QString& text) {
-  m_reclaimText = text;
-  Q_EMIT noticeShown(text);
-}
-
-// What comes after it takes the notice's place: it must not take away what was not read yet.
-QString AppState::withReclaimed(const QString& text) {
-  return m_reclaimText.isEmpty() ? text : text + u' ' + m_reclaimText;
+// An empty chat has no place for a card.
+void AppState::onReclaimed(const std::vector<runtime::LedgerEntry>& steps, quint64 limitBytes) {
+  const auto laneCount = int(m_model.n_lanes);
+  if (m_conversation.rowCount() > 0) return m_packed.add(steps, laneCount, limitBytes);
+  const PackedNote note = packedNote(steps, laneCount, limitBytes);
+  Q_EMIT noticeShown(QStringLiteral("%1. %2").arg(note.title, note.text));
 }
 
 void AppState::onFailed(const runtime::Failed& failed) {
@@ -269,6 +276,8 @@ void AppState::onFailed(const runtime::Failed& failed) {
     m_memory.plan()->fail(error);  // the panel says it
     return;
   }
+  const bool isOfHeat = failed.task == ChatTask::show_held && m_heldLook == HeldLook::Heat;
+  if (isOfHeat && !failed.cpu_would_help) return;  // the bar says it
   if (failed.task == ChatTask::search) {
     m_found.load({});
     Q_EMIT foundChanged();
@@ -338,10 +347,9 @@ void AppState::endFailed(ChatTask task) {
 
 void AppState::showStopped(ChatTask task, const QString& notAttached) {
   if (task != ChatTask::attach_document) return;
-  const QString text =
-      notAttached.isEmpty()
-          ? unreadNotice(m_memory.documents())
-          : withReclaimed(tr("\"%1\" was stopped and not attached.").arg(notAttached));
+  const QString text = notAttached.isEmpty()
+                           ? unreadNotice(m_memory.documents())
+                           : tr("\"%1\" was stopped and not attached.").arg(notAttached);
   if (!text.isEmpty()) Q_EMIT noticeShown(text);
 }
 
@@ -350,8 +358,8 @@ void AppState::showFailed(const runtime::Failed& failed) {
   if (m_question.isAsked() && error.code == "CONTEXT_FULL") return;
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)
-    message = tr("The messages are saved, but the settings are not. ") + message;
-  showError(textOf(error.code), withReclaimed(message));
+    message = tr("The messages are saved, but the settings are not.") + u' ' + message;
+  showError(textOf(error.code), message);
 }
 
 }  // namespace satchel::ui

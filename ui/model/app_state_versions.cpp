@@ -34,13 +34,14 @@ void AppState::onCorrected(const runtime::CorrectReport& report) {
   m_sentText.clear();
   finishWork();
   // What was placed is said as long as it is.
-  if (report.n_placed == 0) Q_EMIT noticeShown(withReclaimed(textOf(runtime::describe(report))));
+  const bool isLoss = runtime::is_loss({.ms = report.ms, .reading_ms = report.reading_ms});
+  if (report.n_placed == 0 || isLoss) Q_EMIT noticeShown(textOf(runtime::describe(report)));
   attachNext();
 }
 
 void AppState::onReadExactly(const runtime::ExactReport& report) {
   finishWork();
-  Q_EMIT noticeShown(withReclaimed(textOf(runtime::describe(report))));
+  Q_EMIT noticeShown(textOf(runtime::describe(report)));
   attachNext();
 }
 

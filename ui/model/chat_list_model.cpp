@@ -30,6 +30,8 @@ QVariant ChatListModel::data(const QModelIndex& index, int role) const {
       return chat.id;
     case ChangedRole:
       return chat.changed;
+    case FolderRole:
+      return chat.folder;
     case CurrentRole:
       return chat.id == m_current;
     default:
@@ -89,6 +91,20 @@ void ChatListModel::setCurrent(ChatKey chat) {
   m_current = chat;
   for (const int row : {before, rowOf(chat)})
     if (row >= 0) Q_EMIT dataChanged(index(row), index(row), {CurrentRole});
+}
+
+QStringList ChatListModel::folders() const {
+  QStringList folders;
+  for (const ChatEntry& chat : m_rows)
+    if (!chat.folder.isEmpty()) folders.append(chat.folder);
+  folders.removeDuplicates();
+  folders.sort(Qt::CaseInsensitive);
+  return folders;
+}
+
+QString ChatListModel::folderOf(ChatKey chat) const {
+  const int row = rowOf(chat);
+  return row < 0 ? QString() : m_rows[row].folder;
 }
 
 int ChatListModel::rowOf(ChatKey chat) const {

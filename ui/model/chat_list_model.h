@@ -3,6 +3,7 @@
 
 #include <QAbstractListModel>
 #include <QList>
+#include <QStringList>
 
 #include "ui/model/engine_types.h"
 
@@ -12,7 +13,13 @@ class ChatListModel : public QAbstractListModel {
   Q_OBJECT
 
  public:
-  enum Role { TitleRole = Qt::DisplayRole, KeyRole = Qt::UserRole, ChangedRole, CurrentRole };
+  enum Role {
+    TitleRole = Qt::DisplayRole,
+    KeyRole = Qt::UserRole,
+    ChangedRole,
+    CurrentRole,
+    FolderRole
+  };
 
   using QAbstractListModel::QAbstractListModel;
 
@@ -27,6 +34,8 @@ class ChatListModel : public QAbstractListModel {
   void remove(ChatKey chat);
   void setCurrent(ChatKey chat);
 
+  QStringList folders() const;  // in the order of the alphabet, each once
+  QString folderOf(ChatKey chat) const;
   ChatKey current() const { return m_current; }
   int rowOf(ChatKey chat) const;  // -1: not there
 

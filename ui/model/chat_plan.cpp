@@ -54,6 +54,11 @@ void ChatPlan::setPreview(const runtime::MemoryPreviewed& preview) {
   m_preview = preview.change;
   m_problem.clear();
   Q_EMIT changed();
+  if (isNothingRead(*m_preview)) apply();
+}
+
+bool ChatPlan::isRefused() const {
+  return m_differs && (m_preview ? !m_preview->fits : !m_problem.isEmpty());
 }
 
 void ChatPlan::fail(const Error& error) {

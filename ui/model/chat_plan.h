@@ -1,6 +1,7 @@
 // ChatPlan: previews what the sliders would do to the open chat, and applies it on request.
 //   states     same: the sliders match the chat · asked for: once the sliders rest and the engine
-//              is idle · known: shown, and applied when the user says so
+//              is idle · known: shown, and applied when the user says so; to a chat in which
+//              nothing was read, at once
 //   invariant  a plan is shown only for the present sliders and the present chat: when either
 //              changes, a new plan is asked for
 #pragma once
@@ -22,6 +23,7 @@ class ChatPlan : public QObject {
   explicit ChatPlan(QObject* parent = nullptr);
 
   bool canApply() const { return m_differs && !m_isBusy && m_preview && m_preview->fits; }
+  bool isRefused() const;  // the chat cannot have what the sliders say; text() tells why
   QString text() const;
   void apply();  // where canApply()
   // How long the sliders rest before it is asked for.

@@ -34,12 +34,16 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::AccessibleTextRole) return {};
   const Message& message = m_rows[index.row()];
   QString version = message.mark == MessageMark::None ? QString() : u' ' + markText(message.mark);
+  const PackedNote& packed = message.packed;
+  if (!packed.isEmpty())
+    version += QStringLiteral(" %1. %2 %3").arg(packed.title, packed.text, packed.cost);
   if (!message.versions.isEmpty()) version += u' ' + tr("Version %1.").arg(versionText(message));
   if (message.role != runtime::Role::user) return tr("Answer: %1").arg(message.text) + version;
   if (message.documentTitle.isEmpty()) return tr("You: %1").arg(message.text) + version;
   const QString parts = documentPartsText(message);
-  return parts.isEmpty() ? tr("You: %1").arg(message.documentTitle)
-                         : tr("You: %1, %2").arg(message.documentTitle, parts);
+  return (parts.isEmpty() ? tr("You: %1").arg(message.documentTitle)
+                          : tr("You: %1, %2").arg(message.documentTitle, parts)) +
+         version;
 }
 
 // A document is attached anew, and its answer is none of the model's.
@@ -60,6 +64,8 @@ void ConversationModel::load(const QList<Message>& messages) {
   beginResetModel();
   m_rows.clear();
   m_held.clear();
+  m_attended.clear();
+  m_attendedSums = {};
   m_rows.reserve(messages.size());
   for (const Message& message : messages) add(message);
   endResetModel();
@@ -131,13 +137,22 @@ void ConversationModel::setHeld(const runtime::HeldText& text) {
   Q_EMIT heldChanged();
 }
 
+void ConversationModel::setAttended(const runtime::AttendedText& text) {
+  m_attended.clear();
+  for (const runtime::AttendedMessage& message : text.messages)
+    if (const int row = rowOf(message.message); row >= 0)
+      m_attended[m_rows[row].id] = attendedStretches(message, text.n_tokens, m_rows[row].text);
+  m_attendedSums = ui::attendedSums(text);
+  Q_EMIT heldChanged();
+}
+
 kvcache::HeldToken ConversationModel::heldInMean() const {
   QList<HeldStretch> all;
   qsizetype end = 0;
   for (const QList<HeldStretch>& stretches : m_held)
     for (const HeldStretch& one : stretches) {
       const qsizetype begin = std::exchange(end, end + one.end - one.begin);
-      all.append({begin, end, one.held});
+      all.append({begin, end, one.held, {}});
     }
   return heldBetween(all, 0, end);
 }
@@ -192,6 +207,7 @@ void ConversationModel::finishAnswer(runtime::MessageState state, const QString&
   if (!message.thoughts.isEmpty())
     message.thoughtNote = thoughtNote.isEmpty() ? tr("Thought") : thoughtNote;
   tellChanged(rowCount() - 1);
+  Q_EMIT answerFinished(rowCount() - 1);
 }
 
 void ConversationModel::setSeen(const runtime::SeenEpisodes& episodes) {
@@ -245,6 +261,14 @@ void ConversationModel::setExpanded(int row, bool expanded) {
   if (row < 0 || row >= rowCount() || m_rows[row].isExpanded == expanded) return;
   m_rows[row].isExpanded = expanded;
   tellChanged(row);
+}
+
+void ConversationModel::setPacked(qint64 key, const PackedNote& note) {
+  for (int row = 0; row < rowCount(); ++row) {
+    if (m_rows[row].key != key || m_rows[row].packed == note) continue;
+    m_rows[row].packed = note;
+    tellChanged(row);
+  }
 }
 
 bool ConversationModel::isStreaming() const {

@@ -31,9 +31,18 @@ class ConversationModel : public QAbstractListModel {
   void setMarks(const runtime::MarksChanged& marks);
   // Of that answer, or of all of them.
   void setQuotes(const runtime::QuotesFound& found);
-  // How the words of its messages are held; a row's heights do not change with it.
+  // How the words of its messages are held, and what the newest answer looked at; a row's heights
+  // do not change with it.
   void setHeld(const runtime::HeldText& text);
+  void setAttended(const runtime::AttendedText& text);
   QList<HeldStretch> held(int row) const { return m_held.value(m_rows[row].id); }
+  QList<HeldStretch> attended(int row) const { return m_attended.value(m_rows[row].id); }
+  QList<HeldStretch> stretches(int row, HeldLook look) const {
+    return look == HeldLook::Off    ? QList<HeldStretch>()
+           : look == HeldLook::Heat ? attended(row)
+                                    : held(row);
+  }
+  const AttendedSums& attendedSums() const { return m_attendedSums; }
   kvcache::HeldToken heldInMean() const;
   // The document that a quote is from; nullptr: it is not here.
   const Message* documentOf(const MessageQuote& quote) const;
@@ -58,12 +67,15 @@ class ConversationModel : public QAbstractListModel {
   void setThoughts(const runtime::MessageThoughts& found);
   void setThoughtsOpen(int row, bool open);
   void setExpanded(int row, bool expanded);
+  // Of the row with this key, if it is there.
+  void setPacked(qint64 key, const PackedNote& note);
 
   bool isStreaming() const;
   const Message& message(int row) const { return m_rows[row]; }
 
  Q_SIGNALS:
   void heldChanged();
+  void answerFinished(int row);
 
  private:
   void add(const Message& message);
@@ -71,7 +83,8 @@ class ConversationModel : public QAbstractListModel {
   int rowOf(runtime::MessageId id) const;  // -1: there is none
 
   QList<Message> m_rows;
-  QHash<qint64, QList<HeldStretch>> m_held;  // by their id
+  QHash<qint64, QList<HeldStretch>> m_held, m_attended;  // by their id
+  AttendedSums m_attendedSums;
   qint64 m_keysGiven = 0;
 };
 

@@ -49,23 +49,21 @@ Result<DocumentFile> DocumentFile::read(const QString& path) {
   const QString name = QFileInfo(path).fileName();
   if (!isSupported(path))
     return documentError(ErrorKind::unsupported, "DOC_TYPE",
-                         QStringLiteral("\"%1\" is not a text or Markdown file (.txt, .md). "
-                                        "Nothing was attached.")
+                         tr("\"%1\" is not a text or Markdown file (.txt, .md). "
+                            "Nothing was attached.")
                              .arg(name));
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly))
-    return documentError(
-        ErrorKind::not_found, "DOC_OPEN",
-        QStringLiteral("\"%1\" cannot be read: %2.").arg(name, file.errorString()));
+    return documentError(ErrorKind::not_found, "DOC_OPEN",
+                         tr("\"%1\" cannot be read: %2.").arg(name, file.errorString()));
   if (file.size() > kDocumentBytesMax)
     return documentError(
         ErrorKind::unsupported, "DOC_LIMIT",
-        QStringLiteral("\"%1\" is larger than 16 MiB. Attach a smaller part of it.").arg(name));
+        tr("\"%1\" is larger than 16 MiB. Attach a smaller part of it.").arg(name));
   const QByteArray bytes = file.read(kDocumentBytesMax + 1);
   if (bytes.contains('\0'))
-    return documentError(
-        ErrorKind::unsupported, "DOC_TYPE",
-        QStringLiteral("\"%1\" is not a text file: it contains zero bytes.").arg(name));
+    return documentError(ErrorKind::unsupported, "DOC_TYPE",
+                         tr("\"%1\" is not a text file: it contains zero bytes.").arg(name));
   DocumentFile document;
   document.title = name;
   QStringDecoder utf8(QStringDecoder::Utf8);
@@ -76,8 +74,7 @@ Result<DocumentFile> DocumentFile::read(const QString& path) {
   }
   document.text.replace(QStringLiteral("\r\n"), QStringLiteral("\n"));
   if (document.text.trimmed().isEmpty())
-    return documentError(ErrorKind::invalid, "DOC_EMPTY",
-                         QStringLiteral("\"%1\" is empty.").arg(name));
+    return documentError(ErrorKind::invalid, "DOC_EMPTY", tr("\"%1\" is empty.").arg(name));
   return document;
 }
 

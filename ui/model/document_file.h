@@ -2,6 +2,7 @@
 //   errors  DOC_OPEN, DOC_LIMIT (16 MiB, the limit of a message), DOC_TYPE (not text), DOC_EMPTY
 #pragma once
 
+#include <QCoreApplication>
 #include <QString>
 #include <QStringList>
 #include <functional>
@@ -28,6 +29,8 @@ struct DocumentFile {
   static Result<DocumentFile> read(const QString& path);
   static QStringList endings();                  // txt, md, markdown, text
   static bool isSupported(const QString& path);  // by its ending
+
+  Q_DECLARE_TR_FUNCTIONS(DocumentFile)
 };
 
 }  // namespace satchel::ui

@@ -5,8 +5,11 @@
 //            or pauseIdle() ends it at once, and what was packed stays packed
 //   errors   runtime::Failed: the request changed nothing that is not told by another event before
 //            it
-//   threads  methods and the signal belong to the thread the client lives in
-//   made as  InProcessEngine (a thread of this process), ScriptedEngine (tests)
+//   end      ended(): the process of the engine is no more. All that was asked for has failed, and
+//            no model and no chat is open; the next request starts another
+//   threads  methods and signals belong to the thread the client lives in
+//   made as  InProcessEngine (a thread of this process), ChildEngine (a process of its own),
+//            ScriptedEngine (tests)
 #pragma once
 
 #include <QObject>
@@ -25,13 +28,15 @@ class EngineClient : public QObject {
   // Closes the chat that is open, loads the model.
   virtual void openModel(const QString& path) = 0;
   // The model goes on with the CPU, from now on; the open chat as it was saved. A message of it
-  // that has no whole answer is answered anew. May be asked for again after it failed.
+  // that has no whole answer is answered anew. May be asked for again after it failed. After
+  // ended(): every model that is opened from now on is.
   virtual void useCpu() = 0;
   virtual void listChats() = 0;
   // The chat enters the library with its first message.
-  virtual void newChat(const ChatSettings& settings) = 0;
+  virtual void newChat(const ChatSettings& settings, const runtime::AnswerSettings& answers) = 0;
   virtual void openChat(ChatKey chat) = 0;
   virtual void renameChat(ChatKey chat, const QString& title) = 0;
+  virtual void setFolder(ChatKey chat, const QString& folder) = 0;  // empty: none
   // Takes the chat out of the list; restoreChat() brings it back, deleteNow() deletes it for good.
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;
@@ -39,6 +44,9 @@ class EngineClient : public QObject {
   // Of the copies that listDeleted() tells, for good.
   virtual void deleteCopy(const QString& name) = 0;
   virtual void listDeleted() = 0;
+  // Writes its words to a file, also while an answer is made (ChatWriter); Noticed tells that it is
+  // done.
+  virtual void exportChat(ChatKey chat, const QString& path) = 0;
   // In the messages of all chats; takes the place of what was looked for before, and waits for no
   // answer.
   virtual void search(const QString& words) = 0;
@@ -49,6 +57,8 @@ class EngineClient : public QObject {
   virtual void sendInstead(qint64 message, const QString& text) = 0;
   // Another answer in place of this one.
   virtual void answerAgain(qint64 answer) = 0;
+  // An answer to the open chat's last message, which has none.
+  virtual void answerLast() = 0;
   // The user's message says this instead, and what follows it stays (ChatService::correct).
   virtual void correct(qint64 message, const QString& text) = 0;
   // What was kept so is read again.
@@ -68,6 +78,13 @@ class EngineClient : public QObject {
   virtual void removeDocument(const QString& id) = 0;
   // As attachDocument(), with a document of the shelf.
   virtual void attachShelved(const QString& id) = 0;
+  // How the open chat is answered from now on (runtime::AnswersChanged); of a new one also its
+  // system prompt.
+  virtual void setAnswers(const runtime::AnswerSettings& answers) = 0;
+  // Tells the saved prompts (runtime::PromptsListed); the other two change them first.
+  virtual void listPrompts() = 0;
+  virtual void keepPrompt(const QString& name, const QString& text) = 0;
+  virtual void removePrompt(const QString& name) = 0;
   // Whether the answers to come are thought about, where the model has the switch. Ends no idle
   // work.
   virtual void setThinking(bool thinks) = 0;
@@ -79,6 +96,9 @@ class EngineClient : public QObject {
   virtual void findQuotes(qint64 answer) = 0;
   // Tells how the open chat's words are held (runtime::HeldText).
   virtual void showHeld() = 0;
+  // Tells what its newest answer looked at (runtime::AttendedText). It may take seconds and makes
+  // way for whatever else is asked for, but a preview: then it has failed as cancelled.
+  virtual void showAttended() = 0;
   // Tells the open chat's parts (runtime::OlderParts).
   virtual void listParts() = 0;
   // The next message's answer sees these; none: those that it needs.
@@ -99,6 +119,8 @@ class EngineClient : public QObject {
 
  Q_SIGNALS:
   void happened(const satchel::runtime::ChatEvent& event);
+  // error  ENGINE_ENDED, or why the chats cannot be opened any more
+  void ended(const satchel::Error& error);
 };
 
 }  // namespace satchel::ui

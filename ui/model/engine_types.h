@@ -32,12 +32,19 @@ struct ChatEntry {
   ChatKey id = 0;
   QString title;
   QDateTime changed;
+  QString folder = {};  // that people put it in; empty: none
 };
 
 // A copy of all chats that an update left.
 struct CopyEntry {
   QString name;
   qint64 bytes = 0, writtenMs = 0;
+};
+
+// Of a chat that was written to a file.
+struct WrittenChat {
+  std::size_t messages = 0;
+  std::size_t damaged = 0;  // left out
 };
 
 // What was deleted and is still kept.
@@ -65,6 +72,16 @@ struct MessageQuote {
   friend bool operator==(const MessageQuote&, const MessageQuote&) = default;
 };
 
+// What the memory limit took of the chat, for people; all three are there or none.
+struct PackedNote {
+  QString title;  // "Packed to stay within 210 MB"
+  QString text;   // how much, and how
+  QString cost;   // measured, with its age, or that it was not
+  bool isEmpty() const { return title.isEmpty(); }
+
+  friend bool operator==(const PackedNote&, const PackedNote&) = default;
+};
+
 struct Message {
   qint64 id = 0;
   runtime::Role role = runtime::Role::user;
@@ -84,6 +101,7 @@ struct Message {
   QList<qint64> versions;
   QList<MessageQuote> quotes;  // of an answer, in order
   MessageMark mark = MessageMark::None;
+  PackedNote packed;        // while it was the last one
   bool canReplace = false;  // it can be edited, or answered again; given by the model
   // As it is shown:
   qint64 key = 0;              // of its row and no other while the model lives; given by the model

@@ -9,21 +9,19 @@
 namespace satchel::ui {
 namespace {
 
-const QLocale& english() {
-  static const QLocale locale(QLocale::English, QLocale::UnitedStates);
-  return locale;
-}
-
 // Three digits where they say something: 1.24, 31.0, 310.
 QString threeDigits(double value) {
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  return english().toString(value, 'f', decimals);
+  return formatDecimal(value, decimals);
 }
 
 }  // namespace
 
 QString formatBytes(quint64 bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
+  static constexpr std::array<const char*, 5> kUnits = {
+      QT_TRANSLATE_NOOP("format", "B"), QT_TRANSLATE_NOOP("format", "kB"),
+      QT_TRANSLATE_NOOP("format", "MB"), QT_TRANSLATE_NOOP("format", "GB"),
+      QT_TRANSLATE_NOOP("format", "TB")};
   auto value = double(bytes);
   std::size_t unit = 0;
   while (value >= 999.5 && unit + 1 < kUnits.size()) {
@@ -31,7 +29,8 @@ QString formatBytes(quint64 bytes) {
     ++unit;
   }
   const QString number = unit == 0 ? QString::number(bytes) : threeDigits(value);
-  return QStringLiteral("%1\u00a0%2").arg(number, QLatin1String(kUnits[unit]));
+  return QStringLiteral("%1\u00a0%2")
+      .arg(number, QCoreApplication::translate("format", kUnits[unit]));
 }
 
 QString formatBytesUp(quint64 bytes) {
@@ -41,13 +40,17 @@ QString formatBytesUp(quint64 bytes) {
 }
 
 QString formatCount(qint64 count) {
-  return english().toString(count);
+  return QLocale().toString(count);
+}
+
+QString formatDecimal(double value, int decimals) {
+  return QLocale().toString(value, 'f', decimals);
 }
 
 QString formatSeconds(double seconds) {
-  if (seconds < 0.0095) return QStringLiteral("%1\u00a0ms").arg(seconds * 1000, 0, 'f', 1);
+  if (seconds < 0.0095) return QStringLiteral("%1\u00a0ms").arg(formatDecimal(seconds * 1000, 1));
   if (seconds < 9.95)
-    return QStringLiteral("%1\u00a0s").arg(seconds, 0, 'f', seconds < 0.995 ? 2 : 1);
+    return QStringLiteral("%1\u00a0s").arg(formatDecimal(seconds, seconds < 0.995 ? 2 : 1));
   const auto whole = qint64(std::llround(seconds));
   if (whole < 60) return QStringLiteral("%1\u00a0s").arg(whole);
   if (whole < 3600)
@@ -58,14 +61,14 @@ QString formatSeconds(double seconds) {
 QString formatPercent(double share) {
   const double percent = share * 100;
   // Never round up to a perfection that was not measured.
-  if (share < 1 && percent > 99.9) return QStringLiteral("99.9\u00a0%");
+  if (share < 1 && percent > 99.9) return QStringLiteral("%1\u00a0%").arg(formatDecimal(99.9, 1));
   const bool whole = std::abs(percent - std::round(percent)) < 0.05;
-  return QStringLiteral("%1\u00a0%").arg(percent, 0, 'f', whole ? 0 : 1);
+  return QStringLiteral("%1\u00a0%").arg(formatDecimal(percent, whole ? 0 : 1));
 }
 
 QString formatShare(double share) {
   if (share <= 0) return QCoreApplication::translate("format", "none");
-  if (share < 0.001) return QStringLiteral("<\u00a00.1\u00a0%");
+  if (share < 0.001) return QStringLiteral("<\u00a0%1\u00a0%").arg(formatDecimal(0.1, 1));
   return formatPercent(share);
 }
 
@@ -80,17 +83,19 @@ QString partsText(const QList<int>& parts) {
 }
 
 QString formatMoment(qint64 wallMs) {
-  return english().toString(QDateTime::fromMSecsSinceEpoch(wallMs),
-                            QStringLiteral("d\u00a0MMM, HH:mm"));
+  //: The form of a date as QDateTime::toString() takes it: 22 Nov, 14:02
+  const QString form = QCoreApplication::translate("format", "d\u00a0MMM, HH:mm");
+  return QLocale().toString(QDateTime::fromMSecsSinceEpoch(wallMs), form);
 }
 
 QString formatAge(qint64 milliseconds) {
   const qint64 minutes = milliseconds / 60'000;
-  if (minutes < 1) return QStringLiteral("just now");
-  if (minutes < 60) return QStringLiteral("%1 min ago").arg(minutes);
-  if (minutes < 60 * 24) return QStringLiteral("%1 h ago").arg(minutes / 60);
+  if (minutes < 1) return QCoreApplication::translate("format", "just now");
+  if (minutes < 60) return QCoreApplication::translate("format", "%1 min ago").arg(minutes);
+  if (minutes < 60 * 24) return QCoreApplication::translate("format", "%1 h ago").arg(minutes / 60);
   const qint64 days = minutes / (60 * 24);
-  return days == 1 ? QStringLiteral("1 day ago") : QStringLiteral("%1 days ago").arg(days);
+  return days == 1 ? QCoreApplication::translate("format", "1 day ago")
+                   : QCoreApplication::translate("format", "%1 days ago").arg(days);
 }
 
 QString tipText(const QString& text) {

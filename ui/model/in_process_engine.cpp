@@ -4,6 +4,7 @@
 
 #include "runtime/chat/chat_errors.h"
 #include "runtime/limits/presets.h"
+#include "ui/model/format.h"
 
 namespace satchel::ui {
 
@@ -38,6 +39,7 @@ InProcessEngine::InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
 InProcessEngine::~InProcessEngine() {
   stop();
   m_previewStop.request_stop();
+  m_attendedStop.request_stop();
   m_idleStop.request_stop();
   m_searchStop.request_stop();
   m_searchThread.quit();
@@ -69,6 +71,8 @@ template <class Work>
 void InProcessEngine::request(ChatTask task, const std::stop_token& stop, Work work) {
   m_idleStop.request_stop();
   m_previewStop.request_stop();
+  // A preview asks again when it had to make way: each would end the other for ever.
+  if (task != ChatTask::preview_memory) m_attendedStop.request_stop();
   post([this, task, stop, work = std::move(work)] {
     guard(task, [&] { work(Call{stop, m_sink}); });
   });
@@ -111,8 +115,8 @@ void InProcessEngine::openModel(const QString& path) {
 void InProcessEngine::useCpu() {
   request(ChatTask::use_cpu, [this](const Call& call) {
     applyThinking();
-    const auto moved = m_service->use_cpu(m_open, runtime::Sampling{}, call);
-    if (moved.ok() && m_service->chat(m_open) == nullptr) beginChat({}, call);
+    const auto moved = m_service->use_cpu(m_open, sampling(), call);
+    if (moved.ok() && m_service->chat(m_open) == nullptr) beginChat({}, {}, call);
   });
 }
 
@@ -120,15 +124,26 @@ void InProcessEngine::listChats() {
   request(ChatTask::list_chats, [this](const Call& call) { (void)m_service->chats(call); });
 }
 
-void InProcessEngine::newChat(const ChatSettings& settings) {
-  request(ChatTask::begin_chat, [this, settings](const Call& call) { beginChat(settings, call); });
+void InProcessEngine::newChat(const ChatSettings& settings,
+                              const runtime::AnswerSettings& answers) {
+  request(ChatTask::begin_chat,
+          [this, settings, answers](const Call& call) { beginChat(settings, answers, call); });
 }
 
-void InProcessEngine::beginChat(const ChatSettings& settings, const Call& call) {
+void InProcessEngine::beginChat(const ChatSettings& settings,
+                                const runtime::AnswerSettings& answers, const Call& call) {
   const auto recipe = runtime::resolve_recipe(settings.preset.toStdString());
   if (!recipe.ok()) return fail(ChatTask::begin_chat, recipe.error());
-  const auto begun = m_service->begin({.memory = {*recipe, settings.budgetBytes}}, m_open, call);
+  const auto begun = m_service->begin({.memory = {*recipe, settings.budgetBytes},
+                                       .system = answers.system,
+                                       .sampling = answers.sampling},
+                                      m_open, call);
   if (begun.ok()) m_open = *begun;
+}
+
+runtime::Sampling InProcessEngine::sampling() const {
+  const runtime::OpenChat* chat = m_service->chat(m_open);
+  return chat == nullptr ? runtime::Sampling() : chat->answers().sampling;
 }
 
 void InProcessEngine::openChat(ChatKey chat) {
@@ -141,6 +156,12 @@ void InProcessEngine::openChat(ChatKey chat) {
 void InProcessEngine::renameChat(ChatKey chat, const QString& title) {
   request(ChatTask::rename_chat, [this, chat, title](const Call& call) {
     (void)m_service->rename({chat}, title.toStdString(), call);
+  });
+}
+
+void InProcessEngine::setFolder(ChatKey chat, const QString& folder) {
+  request(ChatTask::rename_chat, [this, chat, folder](const Call& call) {
+    (void)m_service->set_folder({chat}, folder.toStdString(), call);
   });
 }
 
@@ -184,18 +205,45 @@ void InProcessEngine::search(const QString& words) {
       Qt::QueuedConnection);
 }
 
+// Beside an answer: nobody should have to wait for one to end.
+void InProcessEngine::exportChat(ChatKey chat, const QString& path) {
+  QMetaObject::invokeMethod(
+      &m_inSearchThread,
+      [this, chat, path] {
+        guard(ChatTask::edit, [&] {
+          (void)m_service->look_aside([&] { return writeChat(chat, path); }, {{}, m_sink});
+        });
+      },
+      Qt::QueuedConnection);
+}
+
+Result<void> InProcessEngine::writeChat(ChatKey key, const QString& path) {
+  if (!m_writer || m_service->store() == nullptr)
+    return Error{ErrorKind::unsupported, "UNSUPPORTED", "Chats cannot be exported here."};
+  runtime::ChatLibrary& library = m_service->store()->library();
+  SATCHEL_TRY_ASSIGN(const runtime::Chat chat, library.chat({key}));
+  SATCHEL_TRY_ASSIGN(const WrittenChat written, m_writer(library, chat, path));
+  QString text =
+      tr("Wrote %1 messages to \"%2\".").arg(formatCount(qint64(written.messages)), path);
+  if (written.damaged > 0)
+    text +=
+        u' ' + tr("%1 damaged messages were left out.").arg(formatCount(qint64(written.damaged)));
+  m_sink({}, runtime::Noticed{text.toStdString()});
+  return {};
+}
+
 void InProcessEngine::send(const QString& text) {
   m_service->make_way();
   request(ChatTask::send, [this, text](const Call& call) {
     applyThinking();
-    (void)m_service->send(m_open, text.toStdString(), runtime::Sampling{}, call);
+    (void)m_service->send(m_open, text.toStdString(), sampling(), call);
   });
 }
 
 void InProcessEngine::sendInstead(qint64 message, const QString& text) {
   request(ChatTask::send, [this, message, text](const Call& call) {
     applyThinking();
-    (void)m_service->send_instead(m_open, {message}, text.toStdString(), runtime::Sampling{}, call);
+    (void)m_service->send_instead(m_open, {message}, text.toStdString(), sampling(), call);
   });
 }
 
@@ -213,7 +261,14 @@ void InProcessEngine::readExactly() {
 void InProcessEngine::answerAgain(qint64 answer) {
   request(ChatTask::send, [this, answer](const Call& call) {
     applyThinking();
-    (void)m_service->answer_again(m_open, {answer}, runtime::Sampling{}, call);
+    (void)m_service->answer_again(m_open, {answer}, sampling(), call);
+  });
+}
+
+void InProcessEngine::answerLast() {
+  request(ChatTask::send, [this](const Call& call) {
+    applyThinking();
+    (void)m_service->answer(m_open, runtime::Sampling{}, call);
   });
 }
 
@@ -240,7 +295,7 @@ void InProcessEngine::askAll(const QString& question) {
   m_service->make_way();
   request(ChatTask::send, [this, question](const Call& call) {
     applyThinking();
-    (void)m_service->ask_all(m_open, question.toStdString(), runtime::Sampling{}, call);
+    (void)m_service->ask_all(m_open, question.toStdString(), sampling(), call);
   });
 }
 
@@ -275,6 +330,28 @@ void InProcessEngine::attachShelved(const QString& id) {
   });
 }
 
+void InProcessEngine::setAnswers(const runtime::AnswerSettings& answers) {
+  request(ChatTask::set_answers, [this, answers](const Call& call) {
+    (void)m_service->set_answers(m_open, answers, call);
+  });
+}
+
+void InProcessEngine::listPrompts() {
+  request(ChatTask::prompts, [this](const Call& call) { (void)m_service->prompts(call); });
+}
+
+void InProcessEngine::keepPrompt(const QString& name, const QString& text) {
+  request(ChatTask::prompts, [this, name, text](const Call& call) {
+    (void)m_service->keep_prompt({name.toStdString(), text.toStdString()}, call);
+  });
+}
+
+void InProcessEngine::removePrompt(const QString& name) {
+  request(ChatTask::prompts, [this, name](const Call& call) {
+    (void)m_service->remove_prompt(name.toStdString(), call);
+  });
+}
+
 void InProcessEngine::setThinking(bool thinks) {
   post([this, thinks] { m_thinks = thinks; });
 }
@@ -298,6 +375,13 @@ void InProcessEngine::findQuotes(qint64 answer) {
 
 void InProcessEngine::showHeld() {
   request(ChatTask::show_held, [this](const Call& call) { (void)m_service->held(m_open, call); });
+}
+
+void InProcessEngine::showAttended() {
+  const std::stop_source stop;
+  request(ChatTask::show_held, stop.get_token(),
+          [this](const Call& call) { (void)m_service->attended(m_open, call); });
+  m_attendedStop = stop;
 }
 
 void InProcessEngine::listParts() {

@@ -7,13 +7,19 @@
 #pragma once
 
 #include <QThread>
+#include <functional>
 #include <memory>
 #include <stop_token>
+#include <utility>
 
 #include "runtime/chat/chat_service.h"
 #include "ui/model/engine_client.h"
 
 namespace satchel::ui {
+
+// Writes a chat's words to a file, in the format that its ending names. Any thread.
+using ChatWriter = std::function<Result<WrittenChat>(
+    runtime::ChatLibrary& library, const runtime::Chat& chat, const QString& path)>;
 
 class InProcessEngine final : public EngineClient {
   Q_OBJECT
@@ -23,24 +29,29 @@ class InProcessEngine final : public EngineClient {
   explicit InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
                            runtime::EngineOptions options = {}, QObject* parent = nullptr);
   ~InProcessEngine() override;
+  // Before the first exportChat().
+  void setChatWriter(ChatWriter writer) { m_writer = std::move(writer); }
 
   void openModel(const QString& path) override;
   void useCpu() override;
   void listChats() override;
-  void newChat(const ChatSettings& settings) override;
+  void newChat(const ChatSettings& settings, const runtime::AnswerSettings& answers) override;
   void openChat(ChatKey chat) override;
   void renameChat(ChatKey chat, const QString& title) override;
+  void setFolder(ChatKey chat, const QString& folder) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override;
   void deleteCopy(const QString& name) override;
   void listDeleted() override;
+  void exportChat(ChatKey chat, const QString& path) override;
   void search(const QString& words) override;
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void correct(qint64 message, const QString& text) override;
   void readExactly() override;
   void answerAgain(qint64 answer) override;
+  void answerLast() override;
   void switchTo(qint64 version) override;
   void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
@@ -49,10 +60,15 @@ class InProcessEngine final : public EngineClient {
   void keepDocument(const QString& id) override;
   void removeDocument(const QString& id) override;
   void attachShelved(const QString& id) override;
+  void setAnswers(const runtime::AnswerSettings& answers) override;
+  void listPrompts() override;
+  void keepPrompt(const QString& name, const QString& text) override;
+  void removePrompt(const QString& name) override;
   void setThinking(bool thinks) override;
   void goOn() override;
   void findQuotes(qint64 answer) override;
   void showHeld() override;
+  void showAttended() override;
   void listParts() override;
   void nameParts(const std::vector<std::size_t>& parts) override;
   void estimatePresets(quint64 budgetBytes) override;
@@ -80,9 +96,12 @@ class InProcessEngine final : public EngineClient {
   void postIdle();
 
   // --- on the engine's thread
-  void beginChat(const ChatSettings& settings, const Call& call);
-  void applyThinking();  // to the answers to come of the open chat
+  void beginChat(const ChatSettings& settings, const runtime::AnswerSettings& answers,
+                 const Call& call);
+  runtime::Sampling sampling() const;  // of the open chat
+  void applyThinking();                // to the answers to come of the open chat
   Result<runtime::MemoryRequest> requestFor(const ChatSettings& settings) const;
+  Result<void> writeChat(ChatKey key, const QString& path);
   void fail(runtime::ChatTask task, const Error& error);
 
   QThread m_thread;
@@ -90,10 +109,12 @@ class InProcessEngine final : public EngineClient {
   QThread m_searchThread;
   QObject m_inSearchThread;  // likewise: what is looked for waits for no answer
   std::unique_ptr<runtime::ChatService> m_service;
+  ChatWriter m_writer;
   std::stop_source m_stop;
-  std::stop_source m_previewStop;  // of the preview of the chat asked for last
-  std::stop_source m_idleStop;     // of the idle work posted last
-  std::stop_source m_searchStop;   // of the search asked for last
+  std::stop_source m_previewStop;   // of the preview of the chat asked for last
+  std::stop_source m_attendedStop;  // of showAttended(), asked for last
+  std::stop_source m_idleStop;      // of the idle work posted last
+  std::stop_source m_searchStop;    // of the search asked for last
 
   // --- of the engine's thread
   runtime::ChatSink m_sink;    // tells the window

@@ -8,9 +8,9 @@
 namespace satchel::ui {
 namespace {
 
-QString translated(const char* text) {
-  return QCoreApplication::translate("LayerBar", text);
-}
+class LayerText {
+  Q_DECLARE_TR_FUNCTIONS(LayerBar)
+};
 
 }  // namespace
 
@@ -26,11 +26,10 @@ QList<LayerBar> layerBarsOf(const kvcache::CacheStats& stats) {
                              ? formatCount(qint64(layer.n_kept_min))
                              : QStringLiteral("%1–%2").arg(formatCount(qint64(layer.n_kept_min)),
                                                            formatCount(qint64(layer.n_kept_max)));
-    bar.text = translated("Layer %1: %2 tokens kept").arg(bars.size()).arg(kept);
+    bar.text = LayerText::tr("Layer %1: %2 tokens kept").arg(bars.size()).arg(kept);
     if (hasBody)
-      bar.text +=
-          translated(", older ones with %1-bit keys and %2-bit values")
-              .arg(QString::number(layer.k_bits, 'f', 1), QString::number(layer.v_bits, 'f', 1));
+      bar.text += LayerText::tr(", older ones with %1-bit keys and %2-bit values")
+                      .arg(formatDecimal(layer.k_bits, 1), formatDecimal(layer.v_bits, 1));
     bars.append(bar);
   }
   return bars;

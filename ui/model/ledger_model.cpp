@@ -12,17 +12,39 @@ namespace {
 
 using runtime::LedgerEntry;
 
-QString ledgerText(const char* text) {
-  return QCoreApplication::translate("Ledger", text);
-}
+class LedgerText {
+  Q_DECLARE_TR_FUNCTIONS(Ledger)
+};
 
 QString reasonOf(runtime::LedgerCause cause) {
-  static constexpr const char* kReasons[] = {
-      QT_TRANSLATE_NOOP("Ledger", "new text"),     QT_TRANSLATE_NOOP("Ledger", "turn ended"),
-      QT_TRANSLATE_NOOP("Ledger", "idle time"),    QT_TRANSLATE_NOOP("Ledger", "memory limit"),
-      QT_TRANSLATE_NOOP("Ledger", "your request"), QT_TRANSLATE_NOOP("Ledger", "thinned on disk")};
+  static constexpr const char* kReasons[] = {QT_TRANSLATE_NOOP("Ledger", "new text"),
+                                             QT_TRANSLATE_NOOP("Ledger", "turn ended"),
+                                             QT_TRANSLATE_NOOP("Ledger", "idle time"),
+                                             QT_TRANSLATE_NOOP("Ledger", "memory limit"),
+                                             QT_TRANSLATE_NOOP("Ledger", "your request"),
+                                             QT_TRANSLATE_NOOP("Ledger", "thinned on disk"),
+                                             QT_TRANSLATE_NOOP("Ledger", "message corrected"),
+                                             QT_TRANSLATE_NOOP("Ledger", "document moved here")};
   static_assert(std::size(kReasons) == runtime::kLedgerCauses);
-  return ledgerText(kReasons[std::size_t(cause)]);
+  return LedgerText::tr(kReasons[std::size_t(cause)]);
+}
+
+// "message corrected: 1,234 tokens moved, 160 read"
+QString stepText(const LedgerEntry& entry) {
+  const runtime::Reuse& reuse = entry.reuse;
+  const QString reason = reasonOf(entry.cause);
+  if (reuse.n_tokens + reuse.n_read == 0) return reason;
+  const QString text =
+      LedgerText::tr("%1: %2 tokens moved, %3 read")
+          .arg(reason, formatCount(qint64(reuse.n_tokens)), formatCount(qint64(reuse.n_read)));
+  return reuse.saves_time() ? text : LedgerText::tr("%1, no time saved").arg(text);
+}
+
+QString stepTip(const LedgerEntry& entry) {
+  const runtime::Reuse& reuse = entry.reuse;
+  if (reuse.reading_ms == 0) return stepText(entry);
+  return LedgerText::tr("%1 in %2. Reading all of it would have taken about %3.")
+      .arg(stepText(entry), formatSeconds(reuse.ms / 1000), formatSeconds(reuse.reading_ms / 1000));
 }
 
 QString shareOf(std::size_t count, const LedgerEntry& entry, int laneCount) {
@@ -36,10 +58,18 @@ Qt::Alignment alignmentOf(int column) {
   return (isFigure ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter;
 }
 
-QString measuredAfter(const runtime::Fidelity& fidelity) {
-  if (fidelity.n_tokens == 0) return ledgerText("not measured");
-  return ledgerText("%1 · %2 attention")
+QString measuredAfter(const LedgerEntry& entry) {
+  const runtime::Fidelity& fidelity = entry.fidelity;
+  if (fidelity.n_tokens == 0) return LedgerText::tr("not measured");
+  if (!makes_smaller(entry.cause)) return fidelityFigures(fidelity);
+  return LedgerText::tr("%1 · %2 attention")
       .arg(fidelityFigures(fidelity), formatPercent(fidelity.attention_kept));
+}
+
+// "96.1 % same next token · KL 0.021 nats, measured at token 4,218 on 3 Apr, 14:32"
+QString measuredOn(const QString& figures, const runtime::Fidelity& fidelity) {
+  return LedgerText::tr("%1, measured at token %2 on %3")
+      .arg(figures, formatCount(qint64(fidelity.measured_at)), formatMoment(fidelity.measured_ms));
 }
 
 bool isSame(const LedgerEntry& a, const LedgerEntry& b) {
@@ -74,7 +104,10 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole) return int(alignmentOf(index.column()));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const LedgerEntry& entry = m_entries[m_entries.size() - 1 - std::size_t(index.row())];
-  return text(entry, index.column());
+  if (role == Qt::ToolTipRole && index.column() == Why) return stepTip(entry);
+  const QString shown = text(entry, index.column());
+  const bool isFigure = index.column() == Measured && entry.fidelity.n_tokens > 0;
+  return role == Qt::ToolTipRole && isFigure ? measuredOn(shown, entry.fidelity) : shown;
 }
 
 QString LedgerModel::text(const LedgerEntry& entry, int column) const {
@@ -84,7 +117,10 @@ QString LedgerModel::text(const LedgerEntry& entry, int column) const {
     case Token:
       return formatCount(qint64(entry.n_tokens));
     case Why:
-      return reasonOf(entry.cause);
+      return entry.n_steps == 1 ? stepText(entry)
+                                : LedgerText::tr("%1, with %2 steps before it")
+                                      .arg(reasonOf(entry.cause))
+                                      .arg(entry.n_steps - 1);
     case Coarser:
       return shareOf(entry.n_lowered, entry, m_laneCount);
     case Gone:
@@ -93,7 +129,7 @@ QString LedgerModel::text(const LedgerEntry& entry, int column) const {
       return QStringLiteral("%1 → %2").arg(formatBytes(entry.bytes_before),
                                            formatBytes(entry.bytes_after));
     case Measured:
-      return measuredAfter(entry.fidelity);
+      return measuredAfter(entry);
     default:
       return {};
   }
@@ -111,7 +147,7 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
                                            QT_TRANSLATE_NOOP("Ledger", "Memory"),
                                            QT_TRANSLATE_NOOP("Ledger", "Measured afterwards")};
   static_assert(std::size(kNames) == ColumnCount);
-  return section >= 0 && section < ColumnCount ? ledgerText(kNames[section]) : QVariant();
+  return section >= 0 && section < ColumnCount ? LedgerText::tr(kNames[section]) : QVariant();
 }
 
 std::vector<LedgerEntry> stepsSince(const std::vector<LedgerEntry>& before,
@@ -130,7 +166,7 @@ std::vector<LedgerEntry> stepsSince(const std::vector<LedgerEntry>& before,
   return later;
 }
 
-QString reclaimText(const std::vector<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
+PackedNote packedNote(const std::vector<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
   Q_ASSERT(!entries.empty());
   LedgerEntry all = entries.back();
   all.bytes_before = entries.front().bytes_before;
@@ -142,21 +178,26 @@ QString reclaimText(const std::vector<LedgerEntry>& entries, int laneCount, quin
   const QString coarser = shareOf(all.n_lowered, all, laneCount);
   const QString gone = shareOf(all.n_evicted, all, laneCount);
   QString what;
-  if (all.n_evicted == 0) {
-    what = ledgerText("%1 of this chat is now stored at lower precision").arg(coarser);
-  } else if (all.n_lowered == 0) {
-    what = ledgerText("%1 of this chat was dropped from the model's memory").arg(gone);
-  } else {
-    what = ledgerText(
-               "%1 of this chat is now stored at lower precision, %2 was dropped from the model's "
+  if (all.n_evicted == 0)
+    what = LedgerText::tr("%1 of it is now stored at lower precision").arg(coarser);
+  else if (all.n_lowered == 0)
+    what = LedgerText::tr("%1 of it was dropped from the model's memory").arg(gone);
+  else
+    what = LedgerText::tr(
+               "%1 of it is now stored at lower precision, %2 was dropped from the model's "
                "memory")
                .arg(coarser, gone);
-  }
-  const QString limit = limitBytes > 0
-                            ? ledgerText("To stay within %1, ").arg(formatBytes(limitBytes))
-                            : ledgerText("To stay within the limit, ");
-  return limit + what +
-         ledgerText(" (%1 → %2).").arg(formatBytes(all.bytes_before), formatBytes(all.bytes_after));
+  PackedNote note;
+  note.title = limitBytes > 0
+                   ? LedgerText::tr("Packed to stay within %1").arg(formatBytes(limitBytes))
+                   : LedgerText::tr("Packed to stay within the memory limit");
+  note.text = LedgerText::tr("The chat's %1 tokens took %2 and now take %3: %4.")
+                  .arg(formatCount(qint64(all.n_tokens)), formatBytes(all.bytes_before),
+                       formatBytes(all.bytes_after), what);
+  const runtime::Fidelity& cost = all.fidelity;
+  note.cost = cost.n_tokens == 0 ? LedgerText::tr("What that changed is not measured yet.")
+                                 : measuredOn(fidelityFigures(cost), cost);
+  return note;
 }
 
 }  // namespace satchel::ui

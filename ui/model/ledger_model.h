@@ -1,4 +1,5 @@
-// LedgerModel: the steps that made the open chat smaller, as a table: the newest comes first.
+// LedgerModel: the steps that made the open chat smaller, or moved its text, as a table: the newest
+// comes first.
 //   shares  of all lane-tokens that the chat had read then
 #pragma once
 
@@ -37,10 +38,10 @@ class LedgerModel : public QAbstractTableModel {
 // one: counting them does not tell which are new.
 std::vector<runtime::LedgerEntry> stepsSince(const std::vector<runtime::LedgerEntry>& before,
                                              const std::vector<runtime::LedgerEntry>& now);
-// What has just been done without having been asked for, to stay within the limit: one or two
-// sentences, never none.
+// What was done without having been asked for, to stay within the limit; the cost is what was
+// measured after the last step.
 //   needs  at least one entry
-QString reclaimText(const std::vector<runtime::LedgerEntry>& entries, int laneCount,
-                    quint64 limitBytes);
+PackedNote packedNote(const std::vector<runtime::LedgerEntry>& entries, int laneCount,
+                      quint64 limitBytes);
 
 }  // namespace satchel::ui

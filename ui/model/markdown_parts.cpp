@@ -2,6 +2,8 @@
 
 #include <QStringView>
 
+#include "ui/model/latex_text.h"
+
 namespace satchel::ui {
 namespace {
 
@@ -48,6 +50,7 @@ class Cutter {
 
  private:
   void take(QStringView line) {
+    if (!m_latex.isEmpty()) return takeLatex(line);
     if (m_current.kind == MessagePart::Code) {
       if (closes(line, m_fence)) {
         finishPart();
@@ -64,10 +67,30 @@ class Cutter {
       m_hasLines = true;
       return;
     }
-    const bool bold = line.startsWith(u"* ");
-    if (m_afterBlank && startsAfresh(line) && !bold) finishPart();
+    if (const LatexOpening opening = latexOpening(line); !opening.mark.isEmpty()) {
+      finishPart();
+      m_latex = opening.mark;
+      m_current.kind = MessagePart::Code;
+      m_current.language = QStringLiteral("latex");
+      m_hasLines = true;
+      if (!opening.rest.isEmpty()) takeLatex(opening.rest);
+      return;
+    }
+    // As far as it has come: the item of a list.
+    const bool isItem = line.startsWith(u"* ") || line == u"*";
+    if (m_afterBlank && startsAfresh(line) && !isItem) finishPart();
     m_afterBlank = line.trimmed().isEmpty();
     append(line);
+  }
+
+  // A formula of its own is a part, as code is; what follows it on its last line is another.
+  void takeLatex(QStringView line) {
+    const qsizetype end = latexEnd(m_latex, line);
+    if (end < 0) return append(line);
+    if (!line.left(end).trimmed().isEmpty()) append(line.left(end));
+    finishPart();
+    m_latex = {};
+    if (const QStringView rest = line.sliced(end + 2); !rest.trimmed().isEmpty()) append(rest);
   }
 
   void append(QStringView line) {
@@ -94,6 +117,7 @@ class Cutter {
   QList<MessagePart> m_parts;
   MessagePart m_current;
   QStringView m_fence;
+  QStringView m_latex;  // the mark of the formula that is open; empty: none
   bool m_first = true;
   bool m_hasLines = false;
   bool m_afterBlank = false;

@@ -1,5 +1,6 @@
 // Cuts an answer into parts that can be laid out one by one: prose up to a place where Markdown
-// starts afresh, or one fenced code block. While an answer streams, only its last part changes.
+// starts afresh, one fenced code block, or one formula of its own (a block of the language
+// "latex"). While an answer streams, only its last part changes.
 //   invariant  the parts of a text that grew begin with the parts of the shorter text, but for the
 //              last one
 #pragma once

@@ -9,6 +9,8 @@
 
 namespace satchel::ui {
 
+// The chat is empty: it has nothing that could change.
+bool isNothingRead(const runtime::MemoryChange& change);
 // requested: what the chat would have
 QString changeText(const ChatSettings& requested, const runtime::MemoryChange& change);
 QString appliedText(const runtime::MemoryChanged& changed);

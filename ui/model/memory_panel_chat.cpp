@@ -50,8 +50,9 @@ QString MemoryPanelState::packingText() const {
 
 QString MemoryPanelState::bytesText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.fp16_bytes == 0) return tr("Nothing read yet");
-  return tr("Cache: %1 for %2 tokens, %3 per\u00a01,000 (%4 in fp16)")
+  if (isNothingRead()) return tr("Nothing read yet");
+  return tr("Cache: %1 for %2 tokens, %3 per\u00a0"
+            "1,000 (%4 in fp16)")
       .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
            formatBytes(kvcache::bytes_per_1000_tokens(stats.bytes, stats.n_tokens)),
            formatBytes(stats.fp16_bytes));
@@ -84,8 +85,9 @@ QString MemoryPanelState::fidelityAge() const {
   const runtime::Fidelity& fidelity = m_cache.fidelity;
   if (fidelity.n_tokens == 0) return {};
   const QString text = measuredText(fidelity.measured_at, fidelity.measured_ms, m_clock->wall_ms());
-  const bool isOlder =
-      !m_ledger.entries().empty() && m_ledger.entries().back().at_ms > fidelity.measured_ms;
+  const bool isOlder = std::ranges::any_of(m_ledger.entries(), [&](const auto& step) {
+    return makes_smaller(step.cause) && step.at_ms > fidelity.measured_ms;
+  });
   return isOlder ? tr("%1; compressed further since then").arg(text) : text;
 }
 
@@ -102,8 +104,8 @@ QString MemoryPanelState::recallText() const {
 
 QString MemoryPanelState::ledgerText() const {
   const auto steps = m_ledger.entries().size();
-  return steps == 1 ? tr("1 compression step…")
-                    : tr("%1 compression steps…").arg(formatCount(qint64(steps)));
+  return steps == 1 ? tr("History: 1 step…")
+                    : tr("History: %1 steps…").arg(formatCount(qint64(steps)));
 }
 
 QString MemoryPanelState::contextText() const {
@@ -187,17 +189,17 @@ void MemoryPanelState::setCache(const runtime::ChatMemory& cache) {
 }
 
 void MemoryPanelState::setLedger(const runtime::LedgerChanged& ledger) {
-  std::vector<runtime::LedgerEntry> reclaimed;
+  std::vector<runtime::LedgerEntry> steps;
   for (const runtime::LedgerEntry& step : stepsSince(m_ledger.entries(), ledger.entries)) {
     // What a saved chat has been through was told when it was new.
     const bool isNew = m_isLedgerKnown || step.at_ms >= m_openedMs;
-    if (isNew && step.cause == runtime::LedgerCause::limit) reclaimed.push_back(step);
+    if (isNew && step.cause == runtime::LedgerCause::limit) steps.push_back(step);
   }
   m_isLedgerKnown = true;
   m_recall = ledger.recall;
   m_ledger.setEntries(ledger.entries, int(m_model.n_lanes));
   const quint64 limit = m_chat.budgetBytes != 0 ? m_chat.budgetBytes : m_previews.default_bytes;
-  if (!reclaimed.empty()) Q_EMIT noticed(reclaimText(reclaimed, int(m_model.n_lanes), limit));
+  if (!steps.empty()) Q_EMIT reclaimed(steps, limit);
   Q_EMIT changed();
 }
 

@@ -1,7 +1,9 @@
 #include "ui/model/memory_panel_state.h"
 
+#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "runtime/limits/presets.h"
 #include "ui/model/engine_values.h"
@@ -14,6 +16,17 @@ namespace {
 quint64 rounded(double bytes) {
   const double step = std::pow(10, std::floor(std::log10(std::max(bytes, 10.0))) - 1);
   return quint64(std::llround(bytes / step) * qint64(std::llround(step)));
+}
+
+// As people read it; in what is typed a preset has its name.
+QString titleOf(const runtime::Preset& preset) {
+  constexpr const char* kTitles[] = {
+      QT_TRANSLATE_NOOP("Preset", "Full"), QT_TRANSLATE_NOOP("Preset", "Balanced"),
+      QT_TRANSLATE_NOOP("Preset", "Compact"), QT_TRANSLATE_NOOP("Preset", "Extreme")};
+  const auto known = std::ranges::find(kTitles, preset.title,
+                                       [](const char* title) { return std::string_view(title); });
+  return known == std::end(kTitles) ? textOf(preset.title)
+                                    : QCoreApplication::translate("Preset", *known);
 }
 
 QString explain(const runtime::Preset& preset) {
@@ -51,7 +64,7 @@ PresetLine MemoryPanelState::presetLine(int index) const {
   const runtime::Preset& preset = presets[std::size_t(index)];
   PresetLine line;
   line.preset = textOf(preset.name);
-  line.title = textOf(preset.title);
+  line.title = titleOf(preset);
   line.explanation = explain(preset);
   line.fidelity = fidelityOfPreset(line.preset);
   line.isMeasured = m_measured.contains(line.preset);
@@ -148,6 +161,19 @@ bool MemoryPanelState::differsFromChat() const {
 void MemoryPanelState::showRequested() {
   m_plan.setRequested(nextSettings(), differsFromChat());
   Q_EMIT changed();
+}
+
+void MemoryPanelState::propose(Proposal proposal) {
+  if (!m_hasChat || !hasPreviews()) return;
+  const QString preset = proposal == Proposal::Exactly ? QStringLiteral("full") : m_chat.preset;
+  const quint64 now = m_chat.budgetBytes != 0 ? m_chat.budgetBytes : m_previews.default_bytes;
+  quint64 wanted = 0;
+  for (const runtime::PresetEstimate& preview : m_previews.presets)
+    if (textOf(preview.preset) == preset) wanted = preview.estimate.arena_bytes;
+  if (wanted <= now && proposal == Proposal::HigherLimit) wanted = 2 * now;
+  for (int i = 0; i < presetCount(); ++i)
+    if (presetLine(i).preset == preset) setPresetIndex(i);
+  setBudgetBytes(std::max(now, std::min(wanted, budgetMax())));
 }
 
 void MemoryPanelState::setBudgetBytes(quint64 bytes) {

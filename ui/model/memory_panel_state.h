@@ -57,6 +57,11 @@ class MemoryPanelState : public QObject {
   // Whether the sliders differ from what the open chat has.
   bool differsFromChat() const;
 
+  // The sliders propose a higher limit for the open chat, with its own preset or with Full: the one
+  // that the whole context needs, or else twice the chat's, as far as the machine has it. plan()
+  // says what that would do.
+  enum class Proposal { HigherLimit, Exactly };
+  void propose(Proposal proposal);
   void setBudgetBytes(quint64 bytes);
   void setPresetIndex(int index);
 
@@ -65,6 +70,7 @@ class MemoryPanelState : public QObject {
   const ChatPlan* plan() const { return &m_plan; }
   LedgerModel* ledger() { return &m_ledger; }
   bool hasChat() const { return m_hasChat; }
+  bool isNothingRead() const { return m_cache.stats.fp16_bytes == 0; }
   QString recipeText() const;  // "Compact · recipe satchel, 50 % kept"
   bool isPacking() const {
     return m_cache.is_packing && (m_cache.stats.n_pending > 0 || hasUnread());
@@ -81,7 +87,7 @@ class MemoryPanelState : public QObject {
   QString fidelityAge() const;  // "measured at token 3,904, 2 min ago"; whether steps came after it
   QString attentionText() const;  // "98.7 % of attention retained"; may be empty
   QString recallText() const;     // "27 of 30 facts repeated correctly, measured …"; may be empty
-  QString ledgerText() const;     // "12 compression steps"
+  QString ledgerText() const;     // "History: 12 steps…"
   // "3,904 of 8,192 tokens", or "6,012 of 29,160 tokens in reach"
   QString contextText() const;
   QString contextTip() const;        // the same, explained
@@ -101,7 +107,7 @@ class MemoryPanelState : public QObject {
   void setPreviews(const runtime::PresetEstimates& previews);
   void setChat(const runtime::MemorySettings& memory);
   void setCache(const runtime::ChatMemory& cache);
-  // What was reclaimed without having been asked for is told: noticed().
+  // What was reclaimed without having been asked for is told: reclaimed().
   void setLedger(const runtime::LedgerChanged& ledger);
   void setApplied(const runtime::MemorySettings& memory);
   // Packing ended with an error; what waits goes on waiting.
@@ -111,7 +117,8 @@ class MemoryPanelState : public QObject {
   void changed();
   // The budget moved: previews for it are wanted.
   void previewWanted(quint64 budgetBytes);
-  void noticed(const QString& text);
+  // To stay within the limit: steps that are new.
+  void reclaimed(const std::vector<satchel::runtime::LedgerEntry>& steps, quint64 limitBytes);
 
  private:
   QString fidelityOfPreset(const QString& preset) const;

@@ -1,6 +1,5 @@
 #include "ui/model/reading_clock.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
 
@@ -11,10 +10,6 @@ namespace {
 
 constexpr double kMemorySeconds = 3;    // how long a measured speed counts; chosen, not measured
 constexpr double kWarmUpSeconds = 0.4;  // no forecast before
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("ReadingClock", text);
-}
 
 }  // namespace
 

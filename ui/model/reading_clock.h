@@ -3,6 +3,7 @@
 //             slower
 #pragma once
 
+#include <QCoreApplication>
 #include <QString>
 
 #include "runtime/progress.h"
@@ -10,6 +11,8 @@
 namespace satchel::ui {
 
 class ReadingClock {
+  Q_DECLARE_TR_FUNCTIONS(ReadingClock)
+
  public:
   void begin(double nowSeconds);
   void update(const runtime::Progress& progress, double nowSeconds);

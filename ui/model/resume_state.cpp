@@ -1,23 +1,19 @@
 #include "ui/model/resume_state.h"
 
-#include <QCoreApplication>
-
+#include "runtime/chat/correct_text.h"
 #include "ui/model/format.h"
 
 namespace satchel::ui {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("ResumeState", text);
-}
-
 QString reusedText(const runtime::ResumeReport& report) {
-  QString text = tr("Resumed %1 tokens in %2.")
+  QString text = ResumeState::tr("Resumed %1 tokens in %2.")
                      .arg(formatCount(qint64(report.n_reused)), formatSeconds(report.ms / 1000));
   if (report.reread_ms_estimate > 0)
-    text += tr(" Rereading them would take about %1.")
-                .arg(formatSeconds(report.reread_ms_estimate / 1000));
-  return text;
+    text += u' ' + ResumeState::tr("Rereading them would take about %1.")
+                       .arg(formatSeconds(report.reread_ms_estimate / 1000));
+  const bool isLoss = runtime::is_loss({.ms = report.ms, .reading_ms = report.reread_ms_estimate});
+  return isLoss ? text + u' ' + ResumeState::tr("Resuming saved no time.") : text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // the time a reading would have taken, which says "about".
 #pragma once
 
+#include <QCoreApplication>
 #include <QString>
 
 #include "ui/model/engine_types.h"
@@ -14,6 +15,8 @@ struct ResumeState {
   QString text;
 
   static ResumeState of(const runtime::ResumeReport& report);
+
+  Q_DECLARE_TR_FUNCTIONS(ResumeState)
 };
 
 }  // namespace satchel::ui

@@ -1,6 +1,7 @@
 #include "ui/widgets/chat_list_panel.h"
 
 #include <QApplication>
+#include <QComboBox>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -21,6 +22,7 @@
 namespace satchel::ui {
 namespace {
 
+constexpr int kChatsWidthLeast = 190;
 constexpr int kSearchRestMs = 150;  // chosen: two quick letters are one search
 
 }  // namespace
@@ -62,6 +64,7 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
     : QWidget(parent),
       m_state(state),
       m_filter(new QLineEdit(this)),
+      m_folders(new QComboBox(this)),
       m_list(new QListView(this)),
       m_foundTitle(new QLabel(tr("In messages"), this)),
       m_found(new FoundList(state->found(), this)),
@@ -107,6 +110,10 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   column->setSpacing(kGapSmall);
   column->addLayout(head);
   column->addLayout(field);
+  auto* folders = new QHBoxLayout;
+  folders->setContentsMargins(kGap + 4, 0, kGap + 4, kGap);
+  folders->addWidget(m_folders);
+  column->addLayout(folders);
   m_foundTitle->setObjectName(QStringLiteral("muted"));
   m_foundTitle->setFont(scaledFont(font(), 0.92));
   m_foundTitle->setContentsMargins(kGapLarge + 4, kGap, kGap, 0);
@@ -119,6 +126,7 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(m_filter, &QLineEdit::textChanged, &m_filtered,
           &QSortFilterProxyModel::setFilterFixedString);
   connectSearch();
+  connectFolders();
   connect(m_list, &QListView::clicked, this, &ChatListPanel::openAt);
   connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
   connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
@@ -128,6 +136,10 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   connect(state, &AppState::listingFailed, this, &ChatListPanel::endAskingDeleted);
   connect(m_undo, &Banner::actionChosen, state, &AppState::restoreDeleted);
   connect(m_undo, &Banner::closed, state, &AppState::forgetDeleted);
+}
+
+QSize ChatListPanel::minimumSizeHint() const {
+  return QWidget::minimumSizeHint().expandedTo({kChatsWidthLeast, 0});
 }
 
 void ChatListPanel::connectSearch() {
@@ -177,6 +189,9 @@ void ChatListPanel::showMenu(const QPoint& point) {
   QMenu menu(this);
   menu.addAction(tr("Open"), this, [this, index] { openAt(index); });
   menu.addAction(tr("Rename"), this, [this, index] { m_list->edit(index); });
+  addFolderActions(*menu.addMenu(tr("Folder")), key);
+  menu.addAction(tr("Export…"), this,
+                 [this, key, title = index.data().toString()] { Q_EMIT exportAsked(key, title); });
   menu.addSeparator();
   menu.addAction(tr("Delete"), this, [this, key] { m_state->deleteChat(key); });
   menu.exec(m_list->viewport()->mapToGlobal(point));

@@ -10,9 +10,11 @@
 
 #include "ui/model/engine_types.h"
 
+class QComboBox;
 class QLabel;
 class QLineEdit;
 class QListView;
+class QMenu;
 class QPushButton;
 
 namespace satchel::ui {
@@ -33,6 +35,22 @@ class ChatListDelegate : public QStyledItemDelegate {
                             const QModelIndex& index) const override;
 };
 
+// The chats of a folder whose titles have what is looked for; the open chat is in every folder.
+class ChatFilterModel final : public QSortFilterProxyModel {
+  Q_OBJECT
+
+ public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+  void setFolder(const QString& folder);  // empty: all chats
+  QString folder() const { return m_folder; }
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QString m_folder;
+};
+
 class ChatListPanel : public QWidget {
   Q_OBJECT
 
@@ -40,11 +58,19 @@ class ChatListPanel : public QWidget {
   // state: not owned
   explicit ChatListPanel(AppState* state, QWidget* parent = nullptr);
 
+  QSize minimumSizeHint() const override;
+
   void focusFilter();
   QListView* list() { return m_list; }
   QLineEdit* filter() { return m_filter; }
+  QComboBox* folders() { return m_folders; }
+  // What the menu of a chat has to put it elsewhere.
+  void addFolderActions(QMenu& menu, ChatKey chat);
   FoundList* found() { return m_found; }
   QPushButton* deletedButton() { return m_deleted; }
+
+ Q_SIGNALS:
+  void exportAsked(satchel::ui::ChatKey chat, const QString& title);
 
  private:
   ChatKey keyAt(const QModelIndex& index) const;
@@ -53,6 +79,9 @@ class ChatListPanel : public QWidget {
   void connectSearch();
   void refreshFound();
   void showMenu(const QPoint& point);
+  void connectFolders();
+  void refreshFolders();
+  void askForFolder(ChatKey chat);
   void showDeleted();
   void askDeletedChats();
   void endAskingDeleted();
@@ -60,8 +89,9 @@ class ChatListPanel : public QWidget {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   AppState* m_state;
-  QSortFilterProxyModel m_filtered;
+  ChatFilterModel m_filtered;
   QLineEdit* m_filter;
+  QComboBox* m_folders;  // hidden while there are none
   QListView* m_list;
   QLabel* m_foundTitle;
   FoundList* m_found;

@@ -24,7 +24,8 @@ class HeldBar::Scale final : public QWidget {
   }
   QSize sizeHint() const override {
     int width = 0;
-    for (const auto& [text, held] : samples()) width += fontMetrics().horizontalAdvance(text) + 14;
+    for (const auto& [text, colors] : samples(lightTheme()))
+      width += fontMetrics().horizontalAdvance(text) + 14;
     return {width, fontMetrics().height() + 6};
   }
 
@@ -34,9 +35,8 @@ class HeldBar::Scale final : public QWidget {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     int x = 0;
-    for (const auto& [text, held] : samples()) {
+    for (const auto& [text, colors] : samples(theme)) {
       const QRect place(x, 0, fontMetrics().horizontalAdvance(text) + 10, height());
-      const HeldColors colors = heldColors(held, m_look, theme);
       painter.setPen(Qt::NoPen);
       painter.setBrush(colors.behind.isValid() ? QBrush(colors.behind) : QBrush(Qt::NoBrush));
       painter.drawRoundedRect(place, 4, 4);
@@ -47,17 +47,31 @@ class HeldBar::Scale final : public QWidget {
   }
 
  private:
-  QList<std::pair<QString, kvcache::HeldToken>> samples() const {
-    if (m_look == HeldLook::Precision)
-      return {{HeldBar::tr("gone"), {0, 0}},
-              {HeldBar::tr("2 bits"), {1, 2}},
-              {HeldBar::tr("4 bits"), {1, 4}},
-              {HeldBar::tr("8 bits"), {1, 8}},
-              {HeldBar::tr("exact"), {1, 16}}};
-    return {{HeldBar::tr("gone"), {0, 0}},
-            {HeldBar::tr("a third"), {0.33f, 4}},
-            {HeldBar::tr("two thirds"), {0.67f, 4}},
-            {HeldBar::tr("all heads"), {1, 4}}};
+  QList<std::pair<QString, HeldColors>> samples(const Theme& theme) const {
+    const auto held = [&](const kvcache::HeldToken& token) {
+      return heldColors(token, m_look, theme);
+    };
+    const auto heat = [&](float times) {
+      return HeldColors{.text = {}, .behind = heatColor(heatOf({0, times}), kMostHeat, theme)};
+    };
+    switch (m_look) {
+      case HeldLook::Precision:
+        return {{HeldBar::tr("gone"), held({0, 0})},
+                {HeldBar::tr("2 bits"), held({1, 2})},
+                {HeldBar::tr("4 bits"), held({1, 4})},
+                {HeldBar::tr("8 bits"), held({1, 8})},
+                {HeldBar::tr("exact"), held({1, 16})}};
+      case HeldLook::Heat:
+        return {{HeldBar::tr("an even share"), heat(1)},
+                {HeldBar::tr("4 times"), heat(4)},
+                {HeldBar::tr("16 times"), heat(16)},
+                {HeldBar::tr("64 times"), heat(kHottest)}};
+      default:
+        return {{HeldBar::tr("gone"), held({0, 0})},
+                {HeldBar::tr("a third"), held({0.33f, 4})},
+                {HeldBar::tr("two thirds"), held({0.67f, 4})},
+                {HeldBar::tr("all heads"), held({1, 4})}};
+    }
   }
 
   HeldLook m_look = HeldLook::Fade;
@@ -67,12 +81,14 @@ HeldBar::HeldBar(QWidget* parent)
     : Card(Quiet, parent),
       m_fade(new QPushButton(tr("Fade"), this)),
       m_precision(new QPushButton(tr("Precision"), this)),
+      m_heat(new QPushButton(tr("Heat"), this)),
       m_scale(new Scale(this)),
       m_summary(new QLabel(this)) {
   m_fade->setToolTip(tr("The more heads have dropped a word, the paler it is"));
   m_precision->setToolTip(tr("The more bits hold a word, the darker is the colour behind it"));
-  const std::pair<QPushButton*, HeldLook> buttons[] = {{m_fade, HeldLook::Fade},
-                                                       {m_precision, HeldLook::Precision}};
+  m_heat->setToolTip(tr("The more the newest answer looked at a word, the warmer it is"));
+  const std::pair<QPushButton*, HeldLook> buttons[] = {
+      {m_fade, HeldLook::Fade}, {m_precision, HeldLook::Precision}, {m_heat, HeldLook::Heat}};
   auto* first = new QHBoxLayout;
   first->setSpacing(kGapSmall);
   for (const auto& [button, look] : buttons) {
@@ -104,6 +120,7 @@ void HeldBar::show(HeldLook look, const QString& summary) {
   m_look = look;
   m_fade->setChecked(look == HeldLook::Fade);
   m_precision->setChecked(look == HeldLook::Precision);
+  m_heat->setChecked(look == HeldLook::Heat);
   m_scale->setLook(look);
   m_summary->setText(summary);
   setVisible(look != HeldLook::Off);
@@ -114,6 +131,9 @@ QAbstractButton* HeldBar::fade() const {
 }
 QAbstractButton* HeldBar::precision() const {
   return m_precision;
+}
+QAbstractButton* HeldBar::heat() const {
+  return m_heat;
 }
 QString HeldBar::summary() const {
   return m_summary->text();

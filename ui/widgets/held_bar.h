@@ -1,5 +1,5 @@
-// HeldBar: above the conversation while it shows how its words are held: which of the two looks it
-// is, what the colours mean, and the mean of the whole chat.
+// HeldBar: above the conversation while it shows how its words are held or what the newest answer
+// looked at: which of the looks it is, what the colours mean, and a sentence about the whole chat.
 #pragma once
 
 #include "ui/model/held_stretch.h"
@@ -21,6 +21,7 @@ class HeldBar : public Card {
   HeldLook look() const { return m_look; }
   QAbstractButton* fade() const;
   QAbstractButton* precision() const;
+  QAbstractButton* heat() const;
   QString summary() const;
 
  Q_SIGNALS:
@@ -32,6 +33,7 @@ class HeldBar : public Card {
   HeldLook m_look = HeldLook::Off;
   QPushButton* m_fade;
   QPushButton* m_precision;
+  QPushButton* m_heat;
   Scale* m_scale;
   QLabel* m_summary;
 };

@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <QPainterPath>
+#include <utility>
 
 #include "ui/widgets/theme.h"
 
@@ -51,6 +52,7 @@ QPainterPath againPath() {
   return path;
 }
 
+// A wheel of eight teeth around a hole.
 QPainterPath documentPath() {
   QPainterPath path;
   path.moveTo(11.5, 3);
@@ -68,6 +70,20 @@ QPainterPath documentPath() {
   path.lineTo(12.2, 10.2);
   path.moveTo(7.8, 13.2);
   path.lineTo(12.2, 13.2);
+  return path;
+}
+
+QPainterPath chevronPath(bool isUp) {
+  const qreal tip = isUp ? 7.5 : 12.5, ends = 20 - tip;
+  QPainterPath path(QPointF(5, ends));
+  path.lineTo(10, tip);
+  path.lineTo(15, ends);
+  return path;
+}
+
+QPainterPath dotsPath() {
+  QPainterPath path;
+  for (const qreal x : {4.5, 10.0, 15.5}) path.addEllipse(QPointF(x, 10), 0.7, 0.7);
   return path;
 }
 
@@ -105,13 +121,6 @@ QPainterPath pathOf(Icon icon) {
       line(5.5, 5.5, 14.5, 14.5);
       line(14.5, 5.5, 5.5, 14.5);
       break;
-    case Icon::Help:
-      path.addEllipse(QRectF(3, 3, 14, 14));
-      path.moveTo(7.8, 8.2);
-      path.cubicTo(7.8, 5.6, 12.2, 5.6, 12.2, 8.2);
-      path.cubicTo(12.2, 9.8, 10, 9.8, 10, 11.5);
-      line(10, 13.9, 10, 14.0);
-      break;
     case Icon::Copy:
       path.addRoundedRect(QRectF(7, 7, 9, 9), 2, 2);
       path.moveTo(4.6, 12.6);
@@ -134,6 +143,11 @@ QPainterPath pathOf(Icon icon) {
       line(4, 14.5, 5.5, 14.5);
       line(10, 14.5, 16, 14.5);
       break;
+    case Icon::Up:
+    case Icon::Down:
+      return chevronPath(icon == Icon::Up);
+    case Icon::More:
+      return dotsPath();
     case Icon::Document:
       path = documentPath();
       break;

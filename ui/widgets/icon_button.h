@@ -16,12 +16,14 @@ enum class Icon {
   Send,
   Stop,
   Close,
-  Help,
   Copy,
   Document,
   Edit,
   Again,
-  Held
+  Held,
+  Up,
+  Down,
+  More
 };
 
 // Draws on a grid of 20 x 20, scaled into `rect`.

@@ -14,22 +14,29 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
+#include "ui/model/chat_finder.h"
 #include "ui/model/document_file.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
+#include "ui/widgets/chat_settings_dialog.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/conversation/held_strip.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/find_bar.h"
 #include "ui/widgets/held_bar.h"
 #include "ui/widgets/logo.h"
 #include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
+#include "ui/widgets/models_dialog.h"
+#include "ui/widgets/notice_column.h"
 #include "ui/widgets/progress_strip.h"
+#include "ui/widgets/prompts_dialog.h"
 #include "ui/widgets/question_card.h"
 #include "ui/widgets/quote_dialog.h"
+#include "ui/widgets/server_dialog.h"
 #include "ui/widgets/shortcuts_dialog.h"
 
 namespace satchel::ui {
@@ -68,8 +75,6 @@ MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* p
   m_columns->addWidget(m_memory);
   m_columns->setStretchFactor(1, 1);
   m_columns->setCollapsible(1, false);
-  m_chats->setMinimumWidth(190);
-  m_memory->setMinimumWidth(300);
   m_columns->setSizes({236, 690, 338});
   setCentralWidget(m_columns);
   resize(1280, 860);
@@ -84,17 +89,20 @@ QWidget* MainWindow::makeCentre() {
   auto* centre = new QWidget(this);
   centre->setAutoFillBackground(true);
   centre->setBackgroundRole(QPalette::Base);
-  m_banner = new Banner(centre);
-  m_resume = new Banner(centre);
-  m_deviceNote = new Banner(centre);
   m_empty = new EmptyState(centre);
   m_conversation = new ConversationView(centre);
   m_conversation->setConversation(m_state->conversation());
   m_heldBar = new HeldBar(centre);
+  m_findBar = new FindBar(new ChatFinder(m_state->conversation(), this), centre);
   m_heldStrip = new HeldStrip(m_conversation);
   m_stack = new QStackedWidget(centre);
   m_stack->addWidget(m_empty);
   m_stack->addWidget(m_conversation);
+  auto* notices = new NoticeColumn(m_stack, centre);
+  m_banner = new Banner(notices);
+  m_resume = new Banner(notices);
+  m_deviceNote = new Banner(notices);
+  for (Banner* notice : {m_deviceNote, m_banner, m_resume}) notices->add(notice);
   m_progress = new ProgressStrip(centre);
   m_progress->hide();
   m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);
@@ -106,10 +114,8 @@ QWidget* MainWindow::makeCentre() {
   column->setContentsMargins(0, 0, 0, kGapLarge);
   column->setSpacing(kGap);
   column->addWidget(makeHeader());
-  column->addLayout(centred(m_deviceNote));
-  column->addLayout(centred(m_banner));
-  column->addLayout(centred(m_resume));
   column->addLayout(centred(m_heldBar));
+  column->addLayout(centred(m_findBar));
   column->addWidget(m_stack, 1);
   column->addLayout(centred(m_progress));
   column->addLayout(centred(m_question));
@@ -139,15 +145,7 @@ void MainWindow::connectState() {
   });
   connect(m_state, &AppState::resumeChanged, this, &MainWindow::refreshResume);
   connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
-  connect(m_state, &AppState::cpuOffered, this, [this] {
-    m_banner->setAction(m_state->phase() == AppState::Phase::NoModel ? tr("Try again")
-                                                                     : tr("Continue on the CPU"));
-  });
   connect(m_state, &AppState::workBegun, m_banner, &Banner::dropError);
-  connect(m_banner, &Banner::actionChosen, this, [this] {  // it offers nothing else
-    m_banner->hide();
-    m_state->useCpu();
-  });
   connect(m_state, &AppState::noticeShown, m_banner, &Banner::showNotice);
   connect(m_state, &AppState::textRefused, m_composer, &Composer::giveBack);
   connect(m_state->memory(), &MemoryPanelState::changed, this, &MainWindow::refreshPacking);
@@ -163,7 +161,13 @@ void MainWindow::connectState() {
   connectVersions();
   connectQuotes();
   connectHeld();
+  connectPacked();
+  connectFind();
+  connectSettings();
+  connectModels();
+  connectServer();
   connectShelf();
+  connectOffers();
 }
 
 void MainWindow::addShortcuts() {
@@ -191,6 +195,8 @@ void MainWindow::addShortcuts() {
 void MainWindow::escape() {
   if (m_state->canStop()) {
     m_state->stop();
+  } else if (m_findBar->isVisible()) {
+    m_findBar->close();
   } else if (m_composer->isEditing()) {
     m_composer->endEdit();
   } else if (m_deviceNote->isVisible()) {
@@ -210,9 +216,9 @@ void MainWindow::chooseDocument() {
   if (!m_state->canSend()) return;
   const QString endings =
       QStringLiteral("*.") + m_state->documentEndings().join(QStringLiteral(" *."));
-  const QString path = QFileDialog::getOpenFileName(this, tr("Attach a document"), {},
-                                                    tr("Documents (%1)").arg(endings));
-  if (!path.isEmpty()) m_state->attachFile(path);
+  const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Attach documents"), {},
+                                                          tr("Documents (%1)").arg(endings));
+  for (const QString& path : paths) m_state->attachFile(path);
 }
 
 void MainWindow::attachSample() {

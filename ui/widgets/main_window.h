@@ -6,10 +6,13 @@
 #include <functional>
 
 #include "ui/model/app_state.h"
+#include "ui/model/language.h"
+#include "ui/model/model_library.h"
 #include "ui/widgets/theme.h"
 
 class QAction;
 class QLabel;
+class QMenu;
 class QPushButton;
 class QSplitter;
 class QStackedWidget;
@@ -17,25 +20,35 @@ class QStackedWidget;
 namespace satchel::ui {
 
 class Banner;
+class ChatFinder;
 class ChatListPanel;
+class ChatSettingsDialog;
 class Composer;
 class ConversationView;
 class EmptyState;
+class FindBar;
 class HeldBar;
 class HeldStrip;
 class IconButton;
 class LedgerDialog;
 class MemoryPanel;
+class ModelsDialog;
 class ProgressStrip;
+class PromptsDialog;
 class QuestionCard;
 class QuoteDialog;
+class ServerDialog;
+class ServerSwitch;
 
 struct WindowOptions {
   std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
+  ModelTools modelTools;                       // of the model library; its list is `models`
+  QString serverProgram;                       // satchel; empty: there is none
   QString modelFolder;                         // where a user puts own models; for a text
   QString sampleTitle, sampleText;             // a document to try; empty: there is none
   QString sampleQuestion;                      // what it answers
   Appearance appearance = Appearance::System;
+  Language language = Language::System;  // as chosen; shown: applyLanguage()
 };
 
 class MainWindow : public QMainWindow {
@@ -55,12 +68,14 @@ class MainWindow : public QMainWindow {
   Banner* editingChip() { return m_editing; }
   Banner* placedChip() { return m_placed; }
   HeldBar* heldBar() { return m_heldBar; }
+  FindBar* findBar() { return m_findBar; }
   QuestionCard* question() { return m_question; }
   ProgressStrip* progress() { return m_progress; }
   EmptyState* emptyState() { return m_empty; }
 
  Q_SIGNALS:
   void appearanceChosen(satchel::ui::Appearance appearance);
+  void languageChosen(satchel::ui::Language language);
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
@@ -75,19 +90,38 @@ class MainWindow : public QMainWindow {
   void connectVersions();
   void connectQuotes();
   void connectHeld();
+  void connectPacked();
+  void showPinMenu(const QPoint& global);
+  void connectServer();
+  void refreshServer();
+  void showServer();
+  void connectModels();
+  void showLibrary();
+  void connectSettings();
+  void showChatSettings();
+  void showPrompts();
+  void connectFind();
+  void findInChat();
+  void exportChat(ChatKey chat, const QString& title);
   void refreshHeld();
   void showQuote(int row, int quote);  // row -1: there is none
   void replace(int row);
   void refreshEditing();
   void refreshPlaced();
   void addShortcuts();
+  void addMoreActions(QMenu& menu);
+  void showMore();
   void showModels();
   void showDevice();
-  void showAppearanceMenu(QMenu& menu);
+  void addAppearances(QMenu& menu);
+  void addLanguages(QMenu& menu);
   void chooseModelFile();
   void chooseDocument();
   void attachSample();
   void connectShelf();
+  void connectOffers();
+  // Beside what the banner says; done when it is chosen there.
+  void offer(const QString& label, std::function<void()> action);
   void showShelf(const runtime::ShelfListed& shelf);
   void showLedger();
   void refreshPhase();
@@ -109,12 +143,16 @@ class MainWindow : public QMainWindow {
   QLabel* m_packing = nullptr;
   QPushButton* m_model = nullptr;
   QPushButton* m_device = nullptr;
+  QPushButton* m_serving = nullptr;  // while the server runs
   IconButton* m_foldChats = nullptr;
   IconButton* m_foldMemory = nullptr;
   IconButton* m_held = nullptr;
+  IconButton* m_more = nullptr;
   HeldBar* m_heldBar = nullptr;
+  FindBar* m_findBar = nullptr;
   HeldStrip* m_heldStrip = nullptr;
   Banner* m_banner = nullptr;
+  std::function<void()> m_offered;
   Banner* m_resume = nullptr;
   Banner* m_deviceNote = nullptr;
   QStackedWidget* m_stack = nullptr;
@@ -135,6 +173,12 @@ class MainWindow : public QMainWindow {
   QPoint m_partsPlace;
   QPointer<LedgerDialog> m_ledger;  // null: it is not open
   QPointer<QuoteDialog> m_quotes;   // likewise
+  ServerSwitch* m_server = nullptr;
+  QPointer<ServerDialog> m_serverDialog;
+  ModelLibrary* m_library = nullptr;
+  QPointer<ModelsDialog> m_models;
+  QPointer<ChatSettingsDialog> m_settings;
+  QPointer<PromptsDialog> m_prompts;
 };
 
 }  // namespace satchel::ui

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kShelfWidth = 460;
 constexpr int kRowsMax = 8;  // more are scrolled to
-constexpr int kIdRole = Qt::UserRole, kKeptRole = Qt::UserRole + 1, kTitleRole = Qt::UserRole + 2;
+enum ShelfRole { kIdRole = Qt::UserRole, kKeptRole, kTitleRole };
 
 QString noteOf(bool isEmpty) {
   return isEmpty ? ShelfPopup::tr(

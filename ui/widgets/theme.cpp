@@ -19,9 +19,16 @@ const Theme& lightTheme() {
                            .onAccent = 0xffffffu,
                            .accentSoft = 0xe3efecu,
                            .code = 0xf6f5f2u,
+                           .codeKeyword = 0x8a3b8fu,
+                           .codeString = 0x3b6e22u,
+                           .codeNumber = 0xa3501eu,
                            .danger = 0xa62b2bu,
                            .dangerSoft = 0xfbeae8u,
-                           .goodSoft = 0xe6f2e8u};
+                           .goodSoft = 0xe6f2e8u,
+                           .found = 0xf2b134u,
+                           .onFound = 0x212326u,
+                           .foundSoft = 0xfbeccbu,
+                           .heat = 0xe8891cu};
   return theme;
 }
 
@@ -38,9 +45,16 @@ const Theme& darkTheme() {
                            .onAccent = 0x101c1bu,
                            .accentSoft = 0x2a3d3cu,
                            .code = 0x181a1cu,
+                           .codeKeyword = 0xd39bdau,
+                           .codeString = 0x9ecb82u,
+                           .codeNumber = 0xe0a878u,
                            .danger = 0xf29b93u,
                            .dangerSoft = 0x422928u,
-                           .goodSoft = 0x25382au};
+                           .goodSoft = 0x25382au,
+                           .found = 0xe0a63au,
+                           .onFound = 0x1a1c1eu,
+                           .foundSoft = 0x574a2au,
+                           .heat = 0xe0801au};
   return theme;
 }
 
@@ -88,7 +102,18 @@ constexpr const char* kStyleSheet = R"(
           border-radius: 8px;
                       padding: 6px 10px; selection-background-color: @accent;
                       selection-color: @onAccent; }
-    QLineEdit#field:focus { border-color: @accent; }
+    QLineEdit#field:focus, QPlainTextEdit#field:focus { border-color: @accent; }
+    QPlainTextEdit#field { background: @base; color: @text; border: 1px solid @border;
+          border-radius: 8px; padding: 4px 6px; selection-background-color: @accent;
+          selection-color: @onAccent; }
+    QListView#plain, QListView#plain::item { background: transparent; outline: none; }
+    QListView#plain::item { padding: 6px 8px; border-radius: 6px; }
+    QListView#plain::item:selected { background: @accentSoft; color: @text; }
+    QSpinBox, QDoubleSpinBox, QComboBox { min-height: 26px; }
+    QPushButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: right center;
+          right: 6px; }
+    QProgressBar { background: @track; border: none; border-radius: 3px; }
+    QProgressBar::chunk { background: @accent; border-radius: 3px; }
     QPushButton { background: @base; color: @text; border: 1px solid @border; border-radius: 8px;
           padding: 7px 14px; }
     QPushButton:hover { background: @raised; }

@@ -22,8 +22,11 @@ struct Theme {
   QColor accent, onAccent;
   QColor accentSoft;  // chosen rows, the user's messages
   QColor code;        // behind code
+  QColor codeKeyword, codeString, codeNumber;
   QColor danger, dangerSoft;
   QColor goodSoft;
+  QColor found, onFound, foundSoft;  // behind what is looked for; the current place, the others
+  QColor heat;                       // behind words that an answer looked at
 };
 
 enum class Appearance { System, Light, Dark };

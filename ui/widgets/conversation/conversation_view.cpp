@@ -1,5 +1,6 @@
 #include "ui/widgets/conversation/conversation_view.h"
 
+#include <QAccessible>
 #include <QClipboard>
 #include <QContextMenuEvent>
 #include <QGuiApplication>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ui/model/chat_finder.h"
 #include "ui/model/conversation_model.h"
 #include "ui/model/format.h"
 #include "ui/model/quote_text.h"
@@ -28,7 +30,14 @@ QString replaceText(bool isUsers) {
   return isUsers ? ConversationView::tr("Edit") : ConversationView::tr("Answer again");
 }
 
+// Of a block of code, in a menu.
+QString nameOf(const MessagePart& code) {
+  if (!code.language.isEmpty()) return code.language.left(24);
+  return code.text.trimmed().section(u'\n', 0, 0).left(24);
+}
+
 QString toolTipOf(MessageHit::Kind kind, bool isUsers) {
+  if (kind == MessageHit::CopyMessage) return ConversationView::tr("Copy message");
   if (kind == MessageHit::Replace) return replaceText(isUsers);
   if (kind == MessageHit::Older) return ConversationView::tr("Older version");
   return kind == MessageHit::Newer ? ConversationView::tr("Newer version") : QString();
@@ -62,6 +71,14 @@ void ConversationView::setConversation(ConversationModel* model) {
   refreshView();
   setModel(model);
   connect(model, &ConversationModel::heldChanged, viewport(), qOverload<>(&QWidget::update));
+  connect(model, &ConversationModel::answerFinished, this, &ConversationView::announce);
+}
+
+// To screen readers: a row's name is its text. Once an answer, not once a word.
+void ConversationView::announce(int row) {
+  QAccessibleEvent event(this, QAccessible::NameChanged);
+  event.setChild(row);
+  QAccessible::updateAccessibility(&event);
 }
 
 // A bar with nothing to scroll keeps its place and is not seen.
@@ -296,6 +313,9 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
     case MessageHit::Footnote:
       Q_EMIT partsAsked(found.row.row(), global);
       break;
+    case MessageHit::CopyMessage:
+      QGuiApplication::clipboard()->setText(m_model->message(found.row.row()).text);
+      break;
     case MessageHit::Replace:
       Q_EMIT replaceAsked(found.row.row());
       break;
@@ -304,6 +324,9 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
       break;
     case MessageHit::Newer:
       Q_EMIT versionAsked(found.row.row(), 1);
+      break;
+    case MessageHit::Packed:
+      Q_EMIT packedAsked(found.hit.packed, global);
       break;
     case MessageHit::Text:
     case MessageHit::Nothing:
@@ -341,6 +364,15 @@ void ConversationView::addMarkActions(QMenu& menu, int row) {
       [this, row] { askToForget(m_model->index(row)); });
 }
 
+void ConversationView::addPackedActions(QMenu& menu, int row) {
+  if (m_model->message(row).packed.isEmpty()) return;
+  menu.addSeparator();
+  for (const PackedAction action : kPackedActions)
+    menu.addAction(packedActionText(action), this, [this, action] {
+      Q_EMIT packedAsked(action, viewport()->mapToGlobal(viewport()->rect().center()));
+    });
+}
+
 // While the box is open, the chat may change: the row goes with its message.
 void ConversationView::askToForget(const QPersistentModelIndex& row) {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Forget for good"),
@@ -365,6 +397,7 @@ void ConversationView::addMessageActions(QMenu& menu, int row) {
     menu.addAction(tr("Show quoted passages"), this, [this, row] { Q_EMIT quoteAsked(row, 0); });
   addVersionActions(menu, row);
   addMarkActions(menu, row);
+  addPackedActions(menu, row);
 }
 
 void ConversationView::toggleThoughts(int row) {
@@ -379,6 +412,36 @@ void ConversationView::showRow(int row) {
   doItemsLayout();
   scrollTo(m_model->index(row), PositionAtTop);
   settle();
+}
+
+void ConversationView::setFinder(ChatFinder* finder) {
+  m_delegate->finder = finder;
+  connect(finder, &ChatFinder::changed, viewport(), qOverload<>(&QWidget::update));
+  connect(finder, &ChatFinder::currentChanged, this, &ConversationView::showFound);
+}
+
+int ConversationView::firstVisibleRow() const {
+  return rowNear(0).row();
+}
+
+// A third down, so that what stands before it is read, too; not moved where it is seen already.
+void ConversationView::showFound() {
+  const int row = m_delegate->finder->currentRow();
+  if (row < 0) return;
+  m_followsEnd = false;
+  m_model->setExpanded(row, true);
+  const QModelIndex index = m_model->index(row);
+  const auto place = [&] {
+    MessageLayout& layout = m_layouts.layout(index);
+    layout.setFind(m_delegate->lookOf(row));
+    return layout.foundLine().toRect().translated(visualRect(index).topLeft());
+  };
+  if (const QRect line = place();
+      visualRect(index).isValid() && viewport()->rect().contains(line.center()) && !line.isNull())
+    return;
+  showRow(row);
+  QScrollBar* bar = verticalScrollBar();
+  bar->setValue(bar->value() + place().top() - viewport()->height() / 3);
 }
 
 // Of the last answer before which something was thought.
@@ -427,20 +490,35 @@ ConversationView::Found ConversationView::foundBy(const QContextMenuEvent& event
   return {row, {}};
 }
 
+// Every block of code can be copied from here, so that the keyboard reaches it.
+void ConversationView::addCopyActions(QMenu& menu, const Found& found) {
+  const auto add = [this, &menu](const QString& name, const QString& text) {
+    menu.addAction(name, this, [text] { QGuiApplication::clipboard()->setText(text); });
+  };
+  const Message& message = m_model->message(found.row.row());
+  add(tr("Copy message"), message.text);
+  if (!message.thoughts.isEmpty()) add(tr("Copy thoughts"), message.thoughts);
+  const QList<MessagePart> code = m_layouts.layout(found.row).codeParts();
+  for (int i = 0; i < int(code.size()); ++i)
+    add(code.size() == 1 ? tr("Copy code")
+                         : tr("Copy code %1 (%2)").arg(i + 1).arg(nameOf(code[i])),
+        code[i].text);
+}
+
+void ConversationView::copyLastAnswer() {
+  const int row = m_model->lastRow([](const Message& message) {
+    return message.role != runtime::Role::user && !message.text.isEmpty();
+  });
+  if (row >= 0) QGuiApplication::clipboard()->setText(m_model->message(row).text);
+}
+
 void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
   const Found found = foundBy(*event);
   QMenu menu(this);
   if (!m_delegate->selection.isEmpty())
     menu.addAction(tr("Copy"), QKeySequence::Copy, this, &ConversationView::copySelection);
   if (found.row.isValid()) {
-    const auto addCopy = [this, &menu](const QString& name, const QString& text) {
-      menu.addAction(name, this, [text] { QGuiApplication::clipboard()->setText(text); });
-    };
-    const Message& message = m_model->message(found.row.row());
-    addCopy(tr("Copy message"), message.text);
-    if (!message.thoughts.isEmpty()) addCopy(tr("Copy thoughts"), message.thoughts);
-    if (found.hit.kind == MessageHit::CopyCode)
-      addCopy(tr("Copy code"), m_layouts.layout(found.row).codeOf(found.hit.place.part));
+    addCopyActions(menu, found);
     addMessageActions(menu, found.row.row());
   }
   menu.addSeparator();

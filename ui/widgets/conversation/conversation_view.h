@@ -16,6 +16,7 @@ class QMenu;
 
 namespace satchel::ui {
 
+class ChatFinder;
 class ConversationModel;
 
 class ConversationView : public QListView {
@@ -30,10 +31,15 @@ class ConversationView : public QListView {
   void copySelection();
   // Scrolls there, once what was just loaded is laid out.
   void showRow(int row);
+  // What the finder finds is lit, and its current place shown whenever it is another.
+  //   finder  not owned
+  void setFinder(ChatFinder* finder);
+  int firstVisibleRow() const;  // -1: there is none
   // What is shown of how the words are held, and by a tip of those under the mouse.
   void setHeldLook(HeldLook look);
   void toggleLastThoughts();
   void askLastParts();
+  void copyLastAnswer();
   // What the menu of a row has besides copying. `canMark`: whether there is something to mark.
   void setCanMark(std::function<bool(int row)> canMark) { m_canMark = std::move(canMark); }
   void addMessageActions(QMenu& menu, int row);
@@ -50,6 +56,8 @@ class ConversationView : public QListView {
   void versionAsked(int row, int step);
   // Forgotten: the user agreed, having read what is lost.
   void markAsked(int row, satchel::ui::MessageMark mark);
+  // Something is to be done about what the memory limit took.
+  void packedAsked(satchel::ui::PackedAction action, const QPoint& global);
   // The passage that a quote of the answer repeats is to be shown.
   void quoteAsked(int row, int quote);
 
@@ -82,12 +90,16 @@ class ConversationView : public QListView {
   void settle();
   void refreshView();
   void showBar();
+  void announce(int row);
   bool isAtEnd() const;
   bool isUsers(int row) const;
   void setHovered(const QModelIndex& row, bool isOnCopy);
   Found foundBy(const QContextMenuEvent& event);
+  void showFound();
+  void addCopyActions(QMenu& menu, const Found& found);
   void addVersionActions(QMenu& menu, int row);
   void addMarkActions(QMenu& menu, int row);
+  void addPackedActions(QMenu& menu, int row);
   void askToForget(const QPersistentModelIndex& row);
   QString tipOf(const Found& found);
   void askToOpen(const QString& address, const QPoint& global);

@@ -21,7 +21,19 @@ float opacityOf(const HeldToken& held) {
   return kFaintest + (1 - kFaintest) * std::clamp(held.share, 0.0f, 1.0f);
 }
 
+HeldColors colorsOf(const HeldStretch& stretch, HeldLook look, const Theme& theme) {
+  if (look != HeldLook::Heat) return heldColors(stretch.held, look, theme);
+  const float heat = heatOf(stretch.attended);
+  return {.text = {}, .behind = heat > 0 ? heatColor(heat, kMostHeat, theme) : QColor()};
+}
+
 }  // namespace
+
+QColor heatColor(float heat, float most, const Theme& theme) {
+  QColor color = theme.heat;
+  color.setAlphaF(most * std::clamp(heat, 0.0f, 1.0f));
+  return color;
+}
 
 HeldColors heldColors(const HeldToken& held, HeldLook look, const Theme& theme) {
   HeldColors colors;
@@ -60,8 +72,16 @@ void HeldOverlay::addTo(QAbstractTextDocumentLayout::PaintContext& context, int 
                         QTextDocument* document, const Theme& theme) const {
   if (isOff() || part >= int(m_parts.size())) return;
   const int last = document->characterCount() - 1;
-  for (const HeldStretch& stretch : m_parts[std::size_t(part)]) {
-    const HeldColors colors = heldColors(stretch.held, m_look, theme);
+  // Only what is seen: each selection costs the drawing of every line a look at it.
+  const QAbstractTextDocumentLayout* layout = document->documentLayout();
+  const int begin = std::max(0, layout->hitTest(context.clip.topLeft(), Qt::FuzzyHit));
+  const int end = std::max(begin, layout->hitTest(context.clip.bottomRight(), Qt::FuzzyHit));
+  const QList<HeldStretch>& stretches = m_parts[std::size_t(part)];
+  auto next = std::ranges::upper_bound(stretches, begin, {}, &HeldStretch::end);
+  for (; next != stretches.end() && next->begin <= end; ++next) {
+    const HeldStretch& stretch = *next;
+    const HeldColors colors = colorsOf(stretch, m_look, theme);
+    if (!colors.text.isValid() && !colors.behind.isValid()) continue;
     QAbstractTextDocumentLayout::Selection selection;
     selection.cursor = QTextCursor(document);
     selection.cursor.setPosition(std::min(int(stretch.begin), last));
@@ -76,7 +96,8 @@ QString HeldOverlay::textAt(int part, int character) const {
   if (isOff() || part >= int(m_parts.size())) return {};
   const QList<HeldStretch>& stretches = m_parts[std::size_t(part)];
   const auto found = std::ranges::upper_bound(stretches, character, {}, &HeldStretch::end);
-  return found != stretches.end() && found->begin <= character ? heldText(found->held) : QString();
+  if (found == stretches.end() || found->begin > character) return {};
+  return m_look == HeldLook::Heat ? attendedText(found->attended) : heldText(found->held);
 }
 
 }  // namespace satchel::ui

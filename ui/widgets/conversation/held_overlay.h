@@ -1,5 +1,5 @@
-// HeldOverlay: how the words of a message are held, drawn on them; and the colours that the strip
-// beside the conversation and the bar above it share with it.
+// HeldOverlay: how the words of a message are held, or what the newest answer looked at, drawn on
+// them; and the colours that the strip beside the conversation and the bar above it share with it.
 #pragma once
 
 #include <QAbstractTextDocumentLayout>
@@ -19,6 +19,10 @@ struct HeldColors {
 HeldColors heldColors(const kvcache::HeldToken& held, HeldLook look, const Theme& theme);
 // The same as one colour, for a place too small for words.
 QColor heldColor(const kvcache::HeldToken& held, HeldLook look, const Theme& theme);
+
+// Behind words of this heat (heatOf()), at most so opaque.
+inline constexpr float kMostHeat = 0.6f;
+QColor heatColor(float heat, float most, const Theme& theme);
 
 class HeldOverlay {
  public:

@@ -21,7 +21,7 @@ constexpr int kStripStep = 2;  // pixels that have one colour
 HeldStrip::HeldStrip(ConversationView* view) : QWidget(view), m_view(view) {
   view->installEventFilter(this);
   setCursor(Qt::PointingHandCursor);
-  setAccessibleName(tr("How the words of the whole chat are held"));
+  setAccessibleName(tr("The words of the whole chat, coloured as they are"));
   setToolTip(tr("The whole chat, from top to bottom"));
   connect(view->conversation(), &ConversationModel::heldChanged, this,
           qOverload<>(&QWidget::update));
@@ -60,10 +60,13 @@ void HeldStrip::paintEvent(QPaintEvent*) {
     const double begin = row > 0 ? ends[std::size_t(row) - 1] : 0;
     const double perPixel =
         double(model.message(row).text.size()) / std::max(1.0, ends[std::size_t(row)] - begin);
-    const kvcache::HeldToken held =
-        heldBetween(model.held(row), qsizetype((at - begin) * perPixel),
-                    std::max(qsizetype((next - begin) * perPixel), qsizetype(1)));
-    painter.fillRect(QRect(3, y, kStripWidth - 6, kStripStep), heldColor(held, m_look, theme));
+    const qsizetype first = qsizetype((at - begin) * perPixel);
+    const qsizetype end = std::max(qsizetype((next - begin) * perPixel), qsizetype(1));
+    const QList<HeldStretch> stretches = model.stretches(row, m_look);
+    const QColor color = m_look == HeldLook::Heat
+                             ? heatColor(heatBetween(stretches, first, end), 1, theme)
+                             : heldColor(heldBetween(stretches, first, end), m_look, theme);
+    painter.fillRect(QRect(3, y, kStripWidth - 6, kStripStep), color);
   }
   const QScrollBar* bar = m_view->verticalScrollBar();
   const double range = bar->maximum() + bar->pageStep();

@@ -2,6 +2,7 @@
 
 #include <QPainter>
 
+#include "ui/model/chat_finder.h"
 #include "ui/model/conversation_model.h"
 
 namespace satchel::ui {
@@ -14,8 +15,8 @@ void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   const auto [from, to] = selected(index);
   MessageLayout& layout = m_layouts->layout(index);
   const auto& model = static_cast<const ConversationModel&>(*index.model());
-  layout.setHeld(heldLook,
-                 heldLook == HeldLook::Off ? QList<HeldStretch>() : model.held(index.row()));
+  layout.setHeld(heldLook, model.stretches(index.row(), heldLook));
+  layout.setFind(lookOf(index.row()));
   painter->save();
   painter->translate(option.rect.topLeft());
   const QRectF clip = painter->hasClipping() ? painter->clipBoundingRect()
@@ -23,6 +24,11 @@ void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   const bool isLast = index.row() + 2 >= index.model()->rowCount();  // a question and its answer
   layout.draw(*painter, clip, from, to, copyHovered == index, isLast || hovered == index);
   painter->restore();
+}
+
+FindLook MessageDelegate::lookOf(int row) const {
+  if (finder == nullptr || !finder->isOn()) return {};
+  return {finder->pattern(), finder->currentIn(row)};
 }
 
 QSize MessageDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {

@@ -8,6 +8,8 @@
 
 namespace satchel::ui {
 
+class ChatFinder;
+
 // What the user marked, across messages. Begins where the mouse was pressed.
 struct TextSelection {
   QPersistentModelIndex anchorRow, focusRow;
@@ -31,10 +33,13 @@ class MessageDelegate : public QStyledItemDelegate {
   // What of a row is selected; equal places: nothing.
   std::pair<TextPlace, TextPlace> selected(const QModelIndex& index) const;
 
+  FindLook lookOf(int row) const;
+
   TextSelection selection;
   QPersistentModelIndex copyHovered;  // the row whose Copy is under the mouse
   QPersistentModelIndex hovered;      // the row under the mouse
   HeldLook heldLook = HeldLook::Off;
+  const ChatFinder* finder = nullptr;  // not owned; nullptr: nothing is looked for
 
  private:
   LayoutCache* m_layouts;

@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/model/code_spans.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
+#include "ui/model/latex_text.h"
 #include "ui/model/parts_text.h"
+#include "ui/widgets/conversation/code_highlighter.h"
 #include "ui/widgets/conversation/document_style.h"
 #include "ui/widgets/icon_button.h"
 
@@ -23,6 +26,7 @@ namespace {
 constexpr double kColumnMax = 740;     // a line that is still easy to read
 constexpr double kMargin = 10;         // with the place of a scroll bar on both sides: kGapHuge
 constexpr double kBubbleShare = 0.84;  // of the column
+constexpr double kHeldBand = 48;       // three lines; chosen
 constexpr double kPadX = 16, kPadY = 11;
 constexpr double kTopGap = 18, kBottomGap = 10;  // around a message
 constexpr double kPartGap = 12;
@@ -31,10 +35,6 @@ constexpr double kCodeHead = 32;
 constexpr double kForgottenOpacity = 0.55;   // still read easily
 constexpr qsizetype kShortCharacters = 900;  // a user's text longer than that is shown in part
 constexpr int kShortLines = 14;
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("MessageLayout", text);
-}
 
 double columnWidth(int width) {
   return std::min<double>(width - 2 * kMargin, kColumnMax);
@@ -70,14 +70,19 @@ QString footnoteText(const Message& content) {
   QString text = content.footnote;
   if (content.state == runtime::MessageState::interrupted)
     text += (text.isEmpty() ? QString() : QStringLiteral(" · ")) +
-            tr("Stopped. The partial answer is saved.");
+            MessageLayout::tr("Stopped. The partial answer is saved.");
   return content.partsAll > 0 && !text.isEmpty() ? text + QStringLiteral(" ▾") : text;
 }
 
 }  // namespace
 
 MessageLayout::MessageLayout(int width, const QFont& font, const Theme& theme)
-    : m_width(width), m_font(font), m_theme(theme), m_thoughts(font), m_tools(font) {}
+    : m_width(width),
+      m_font(font),
+      m_theme(theme),
+      m_thoughts(font),
+      m_tools(font),
+      m_packed(font) {}
 
 MessageLayout::~MessageLayout() = default;
 
@@ -87,7 +92,9 @@ void MessageLayout::setContent(const Message& content) {
   if (content.role != m_content.role || hasOtherQuotes) m_parts.clear();
   m_content = content;
   m_held.clear();
+  m_find.clear();
   m_tools.setContent(content);
+  m_packed.setContent(content.packed);
   if (isUser()) {
     const bool isDocument = !content.documentTitle.isEmpty();
     const QString text = isDocument ? withoutEnd(content.text) : content.text;
@@ -139,6 +146,18 @@ void MessageLayout::setHeld(HeldLook look, const QList<HeldStretch>& stretches) 
     m_held.placePart(sources[i], m_parts[i].document->toPlainText());
 }
 
+void MessageLayout::setFind(const FindLook& look) {
+  if (!m_find.take(look)) return;
+  for (const Part& part : m_parts) m_find.placePart(part.document->toPlainText());
+}
+
+QRectF MessageLayout::foundLine() const {
+  const auto place = m_find.current();
+  if (!place || place->first >= int(m_parts.size())) return {};
+  const Part& part = m_parts[std::size_t(place->first)];
+  return lineAt(*part.document, place->second).translated(part.text.topLeft());
+}
+
 // Keeps the parts that stand; what streams changes only the last one.
 void MessageLayout::setParts(const QList<MessagePart>& parts) {
   const auto wanted = std::size_t(parts.size());
@@ -171,6 +190,9 @@ MessageLayout::Part MessageLayout::makePart(const MessagePart& source) {
   part.source = source;
   part.document = std::make_unique<ClosedDocument>();
   if (source.kind == MessagePart::Code || isUser()) {
+    const CodeLanguage* language =
+        source.kind == MessagePart::Code ? codeLanguage(source.language) : nullptr;
+    if (language != nullptr) new CodeHighlighter(*language, m_theme, part.document.get());
     part.document->setPlainText(source.text);
     if (source.kind == MessagePart::Code) {
       prepareCode(*part.document, m_font);
@@ -178,7 +200,7 @@ MessageLayout::Part MessageLayout::makePart(const MessagePart& source) {
       preparePlain(*part.document, m_font);
     }
   } else {
-    setMarkdown(*part.document, source.text, m_font, m_theme);
+    setMarkdown(*part.document, withLatexAsCode(source.text), m_font, m_theme);
   }
   return part;
 }
@@ -213,7 +235,8 @@ void MessageLayout::placeUser() {
   if (foot > 0) m_expand = QRectF(part.text.left(), part.text.bottom() + 6, textWidth, foot - 6);
   m_tools.placeBeside(m_bubble);
   const double tools = m_tools.hasVersions() ? MessageTools::kHeight : 0;
-  m_height = int(std::ceil(m_bubble.bottom() + tools + kBottomGap));
+  const double end = m_packed.place(left, m_bubble.bottom() + tools, column);
+  m_height = int(std::ceil(end + kBottomGap));
 }
 
 void MessageLayout::placeAnswer() {
@@ -246,7 +269,7 @@ void MessageLayout::placeAnswer() {
     m_tools.placeBelow(left, y + 4);
     y += MessageTools::kHeight;
   }
-  m_height = int(std::ceil(y + kBottomGap));
+  m_height = int(std::ceil(m_packed.place(left, y, column) + kBottomGap));
 }
 
 void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
@@ -288,6 +311,7 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
     painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
   }
   m_tools.draw(painter, m_theme, isNear);
+  m_packed.draw(painter, m_theme);
   if (isUser()) return;
   m_thoughts.draw(painter, visible, m_theme);
   painter.setPen(m_theme.muted);
@@ -337,10 +361,25 @@ void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible
     painter.setPen(copyHovered ? m_theme.text : m_theme.muted);
     painter.drawText(copyRect(part), Qt::AlignRight | Qt::AlignVCenter, tr("Copy"));
   }
+  painter.save();
+  painter.translate(part.text.topLeft());
+  const QRectF seen = visible.intersected(all).translated(-part.text.topLeft());
+  // Words in colours of their own: Qt unites the places of those that are drawn together.
+  const double band = m_held.isOff() ? seen.height() + 1 : kHeldBand;
+  for (double top = std::floor(seen.top()); top < seen.bottom(); top += band)
+    drawBand(painter, index, QRectF(seen.left(), top, seen.width(), band), from, to);
+  painter.restore();
+}
+
+// Of a part's text what stands in `clip`, in its own coordinates.
+void MessageLayout::drawBand(QPainter& painter, int index, const QRectF& clip, TextPlace from,
+                             TextPlace to) const {
+  const Part& part = m_parts[std::size_t(index)];
   QAbstractTextDocumentLayout::PaintContext context;
   context.palette = paletteOf(m_theme);
-  context.clip = visible.translated(-part.text.topLeft());
+  context.clip = clip;
   m_held.addTo(context, index, part.document.get(), m_theme);
+  m_find.addTo(context, index, part.document.get(), m_theme);
   if (from < to && from.part <= index && index <= to.part) {
     QAbstractTextDocumentLayout::Selection selection;
     selection.cursor = QTextCursor(part.document.get());
@@ -354,8 +393,7 @@ void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible
     context.selections.append(selection);
   }
   painter.save();
-  painter.translate(part.text.topLeft());
-  painter.setClipRect(context.clip, Qt::IntersectClip);
+  painter.setClipRect(clip, Qt::IntersectClip);
   part.document->documentLayout()->draw(&painter, context);
   painter.restore();
 }
@@ -367,7 +405,14 @@ QRectF MessageLayout::copyRect(const Part& part) const {
 MessageHit MessageLayout::hit(const QPointF& point) const {
   if (!m_expand.isNull() && m_expand.contains(point)) return {MessageHit::Expand, {}, {}};
   if (m_thoughts.hits(point)) return {MessageHit::Thoughts, {}, {}};
+  if (const int action = m_packed.hit(point); action >= 0) {
+    MessageHit packed{MessageHit::Packed, {}, {}};
+    packed.packed = kPackedActions[std::size_t(action)];
+    return packed;
+  }
   switch (m_tools.hit(point)) {
+    case MessageTools::Copy:
+      return {MessageHit::CopyMessage, {}, {}};
     case MessageTools::Replace:
       return {MessageHit::Replace, {}, {}};
     case MessageTools::Older:
@@ -428,6 +473,13 @@ QString MessageLayout::codeOf(int part) const {
   return part < int(m_parts.size()) ? m_parts[std::size_t(part)].source.text : QString();
 }
 
+QList<MessagePart> MessageLayout::codeParts() const {
+  QList<MessagePart> code;
+  for (const Part& part : m_parts)
+    if (part.source.kind == MessagePart::Code) code.append(part.source);
+  return code;
+}
+
 int MessageLayout::estimate(const Message& content, int width, const QFont& font) {
   const QFontMetricsF metrics(font);
   const bool user = content.role == runtime::Role::user;
@@ -441,7 +493,8 @@ int MessageLayout::estimate(const Message& content, int width, const QFont& font
       std::ceil(length / perLine) + 0.6 * double(content.text.left(4000).count(u'\n'));
   return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) +
              (content.thoughtNote.isEmpty() ? 0 : 2 * line) + (user ? 0 : MessageTools::kHeight) +
-             kTopGap + kBottomGap);
+             (content.packed.isEmpty() ? 0 : PackedCard::estimatedHeight(font)) + kTopGap +
+             kBottomGap);
 }
 
 }  // namespace satchel::ui

@@ -4,6 +4,7 @@
 //   needs    the thread of the window
 #pragma once
 
+#include <QCoreApplication>
 #include <QFont>
 #include <QList>
 #include <QRectF>
@@ -14,8 +15,10 @@
 
 #include "ui/model/engine_types.h"
 #include "ui/model/markdown_parts.h"
+#include "ui/widgets/conversation/find_overlay.h"
 #include "ui/widgets/conversation/held_overlay.h"
 #include "ui/widgets/conversation/message_tools.h"
+#include "ui/widgets/conversation/packed_card.h"
 #include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
 
@@ -37,20 +40,25 @@ struct MessageHit {
     Link,
     Quote,
     CopyCode,
+    CopyMessage,
     Expand,
     Thoughts,
     Footnote,
     Replace,
     Older,
-    Newer
+    Newer,
+    Packed
   };
   Kind kind = Nothing;
   TextPlace place;
   QString address;  // of a link
   int quote = -1;   // of Message::quotes
+  PackedAction packed = PackedAction::Pin;
 };
 
 class MessageLayout {
+  Q_DECLARE_TR_FUNCTIONS(MessageLayout)
+
  public:
   MessageLayout(int width, const QFont& font, const Theme& theme);
   ~MessageLayout();
@@ -60,6 +68,10 @@ class MessageLayout {
   void setHeld(HeldLook look, const QList<HeldStretch>& stretches);
   // In words, of those at a place; empty: it is not shown.
   QString heldTextAt(TextPlace place) const { return m_held.textAt(place.part, place.character); }
+  // What of it is lit, as it is looked for.
+  void setFind(const FindLook& look);
+  // The line where the current place begins; null: there is none.
+  QRectF foundLine() const;
   int height() const { return m_height; }
   int width() const { return m_width; }
   // Parts laid out since it was made: for tests of what streaming costs.
@@ -76,6 +88,8 @@ class MessageLayout {
   std::pair<TextPlace, TextPlace> wordAt(TextPlace place) const;
   QString textBetween(TextPlace from, TextPlace to) const;
   QString codeOf(int part) const;
+  // Its code, block by block.
+  QList<MessagePart> codeParts() const;
 
   // The height of a message that was not laid out, from its length alone.
   static int estimate(const Message& content, int width, const QFont& font);
@@ -103,6 +117,8 @@ class MessageLayout {
   void drawMark(QPainter& painter) const;
   void drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from, TextPlace to,
                 bool copyHovered) const;
+  void drawBand(QPainter& painter, int index, const QRectF& clip, TextPlace from,
+                TextPlace to) const;
   QRectF copyRect(const Part& part) const;
 
   int m_width;
@@ -112,8 +128,10 @@ class MessageLayout {
   bool m_isShortened = false;
   ThoughtBlock m_thoughts;
   MessageTools m_tools;
+  PackedCard m_packed;
   std::vector<Part> m_parts;
   HeldOverlay m_held;
+  FindOverlay m_find;
   QRectF m_bubble, m_expand;
   QRectF m_footnote;
   int m_height = 0;

@@ -3,6 +3,7 @@
 #include <QFontMetricsF>
 #include <QPainter>
 #include <QPainterPath>
+#include <utility>
 
 #include "ui/model/engine_values.h"
 #include "ui/widgets/icon_button.h"
@@ -29,6 +30,8 @@ MessageTools::MessageTools(const QFont& font) : m_small(scaledFont(font, 0.86)) 
 
 void MessageTools::setContent(const Message& message) {
   m_isUsers = message.role == runtime::Role::user;
+  m_canCopy = message.state != runtime::MessageState::streaming && !message.text.isEmpty() &&
+              message.documentTitle.isEmpty();
   m_canReplace = message.canReplace && message.state != runtime::MessageState::streaming;
   const qsizetype at = message.versions.indexOf(message.id);
   m_versions = at < 0 ? QString() : versionText(message);
@@ -44,18 +47,25 @@ void MessageTools::placeVersions(double left, double top) {
 }
 
 void MessageTools::placeBelow(double left, double top) {
-  m_replace = m_older = m_label = m_newer = QRectF();
+  m_copy = m_replace = m_older = m_label = m_newer = QRectF();
   // The arrow's room begins before the arrow: the text stands under the answer's.
   if (hasVersions()) placeVersions(left - 7, top);
-  const double icon = hasVersions() ? m_newer.right() + kGapBeside : left - 4;
-  if (m_canReplace) m_replace = QRectF(icon, top, kHeight, kHeight);
+  double icon = hasVersions() ? m_newer.right() + kGapBeside : left - 4;
+  for (auto [isThere, rect] : {std::pair(m_canCopy, &m_copy), std::pair(m_canReplace, &m_replace)})
+    if (isThere) {
+      *rect = QRectF(icon, top, kHeight, kHeight);
+      icon += kHeight;
+    }
 }
 
 void MessageTools::placeBeside(const QRectF& bubble) {
-  m_replace = m_older = m_label = m_newer = QRectF();
-  if (m_canReplace)
-    m_replace = QRectF(bubble.left() - kGapBeside - kHeight, bubble.bottom() - kHeight - 6, kHeight,
-                       kHeight);
+  m_copy = m_replace = m_older = m_label = m_newer = QRectF();
+  double icon = bubble.left() - kGapBeside - kHeight;
+  for (auto [isThere, rect] : {std::pair(m_canReplace, &m_replace), std::pair(m_canCopy, &m_copy)})
+    if (isThere) {
+      *rect = QRectF(icon, bubble.bottom() - kHeight - 6, kHeight, kHeight);
+      icon -= kHeight;
+    }
   if (!hasVersions()) return;
   placeVersions(0, bubble.bottom() + 2);
   const double shift = bubble.right() - m_newer.right();
@@ -73,15 +83,18 @@ void MessageTools::draw(QPainter& painter, const Theme& theme, bool isNear) cons
     painter.setFont(m_small);
     painter.drawText(m_label, Qt::AlignCenter, m_versions);
   }
-  if (m_canReplace && isNear) {
+  const auto draw = [&](const QRectF& place, Icon kind) {
     QRectF icon(0, 0, kIcon, kIcon);
-    icon.moveCenter(m_replace.center());
-    drawIcon(painter, m_isUsers ? Icon::Edit : Icon::Again, icon, theme.muted);
-  }
+    icon.moveCenter(place.center());
+    drawIcon(painter, kind, icon, theme.muted);
+  };
+  if (m_canCopy && isNear) draw(m_copy, Icon::Copy);
+  if (m_canReplace && isNear) draw(m_replace, m_isUsers ? Icon::Edit : Icon::Again);
   painter.restore();
 }
 
 MessageTools::Hit MessageTools::hit(const QPointF& point) const {
+  if (m_canCopy && m_copy.contains(point)) return Copy;
   if (m_canReplace && m_replace.contains(point)) return Replace;
   if (m_hasOlder && m_older.contains(point)) return Older;
   if (m_hasNewer && m_newer.contains(point)) return Newer;

@@ -1,5 +1,6 @@
-// MessageTools: what stands by a message: edit it, or have it answered again, and the way through
-// its versions. An answer has them in a line below; a user's message has them beside its bubble.
+// MessageTools: what stands by a message: copy it, edit it or have it answered again, and the way
+// through its versions. An answer has them in a line below; a user's message has them beside its
+// bubble.
 #pragma once
 
 #include <QFont>
@@ -14,13 +15,13 @@ namespace satchel::ui {
 
 class MessageTools {
  public:
-  enum Hit { Nothing, Replace, Older, Newer };
+  enum Hit { Nothing, Copy, Replace, Older, Newer };
   static constexpr double kHeight = 26;
 
   explicit MessageTools(const QFont& font);
 
   void setContent(const Message& message);
-  bool isEmpty() const { return !m_canReplace && m_versions.isEmpty(); }
+  bool isEmpty() const { return !m_canCopy && !m_canReplace && m_versions.isEmpty(); }
   bool hasVersions() const { return !m_versions.isEmpty(); }
   // From `left` on, below an answer.
   void placeBelow(double left, double top);
@@ -35,8 +36,9 @@ class MessageTools {
 
   QFont m_small;
   QString m_versions;  // "2 of 3"; empty: one
+  bool m_canCopy = false;
   bool m_canReplace = false, m_isUsers = false, m_hasOlder = false, m_hasNewer = false;
-  QRectF m_replace, m_older, m_label, m_newer;
+  QRectF m_copy, m_replace, m_older, m_label, m_newer;
 };
 
 }  // namespace satchel::ui

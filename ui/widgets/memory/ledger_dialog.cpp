@@ -21,14 +21,15 @@ LedgerDialog::LedgerDialog(MemoryPanelState* state, QWidget* parent)
       m_state(state),
       m_stack(new QStackedWidget(this)),
       m_recall(new QLabel(this)) {
-  setWindowTitle(tr("Compression history"));
+  setWindowTitle(tr("Memory history"));
   setAttribute(Qt::WA_DeleteOnClose);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(kGapHuge, kGapHuge, kGapHuge, kGapHuge);
   column->setSpacing(kGap);
   auto* what = new QLabel(
-      tr("Each step that made this chat smaller in the model's memory, newest first. All "
-         "messages stay saved. Percentages are of the text read by then."),
+      tr("Each step that made this chat smaller in the model's memory, or moved its text there "
+         "without reading it again, newest first. All messages stay saved. Percentages are of the "
+         "text read by then."),
       this);
   what->setWordWrap(true);
   column->addWidget(what);
@@ -36,7 +37,7 @@ LedgerDialog::LedgerDialog(MemoryPanelState* state, QWidget* parent)
   m_recall->setWordWrap(true);
   column->addWidget(m_recall);
   column->addSpacing(kGap);
-  auto* none = new QLabel(tr("Nothing in this chat has been compressed."), this);
+  auto* none = new QLabel(tr("Nothing in this chat has been compressed or moved."), this);
   none->setObjectName(QStringLiteral("muted"));
   none->setAlignment(Qt::AlignCenter);
   m_stack->addWidget(makeTable());

@@ -2,10 +2,12 @@
 
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QTimer>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/model/format.h"
 #include "ui/model/memory_panel_state.h"
@@ -18,6 +20,7 @@ namespace satchel::ui {
 namespace {
 
 constexpr int kBudgetSteps = 400;
+constexpr int kPanelWidthLeast = 300;
 constexpr int kAgeRefreshMs = 30'000;  // ages are told in minutes
 
 QLabel* makeLabel(const QString& text, const char* objectName, QWidget* parent) {
@@ -61,6 +64,11 @@ MemoryPanel::MemoryPanel(MemoryPanelState* state, QWidget* parent)
   connect(ages, &QTimer::timeout, this, &MemoryPanel::refresh);
   ages->start(kAgeRefreshMs);
   refresh();
+}
+
+QSize MemoryPanel::minimumSizeHint() const {
+  const int inside = widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width();
+  return {std::max(kPanelWidthLeast, inside), QScrollArea::minimumSizeHint().height()};
 }
 
 QLabel* MemoryPanel::addText(QVBoxLayout* column, const char* objectName, double scale) {
@@ -142,6 +150,12 @@ void MemoryPanel::buildPlans(QVBoxLayout* column) {
   connect(m_newChat, &QPushButton::clicked, this, &MemoryPanel::newChatAsked);
 }
 
+void MemoryPanel::showPlan() {
+  show();
+  ensureWidgetVisible(m_planCard);
+  m_budgetSlider->setFocus();
+}
+
 void MemoryPanel::buildChat(QVBoxLayout* outer) {
   m_chat = new QWidget(this);
   auto* column = new QVBoxLayout(m_chat);
@@ -178,7 +192,7 @@ void MemoryPanel::buildFidelity(QVBoxLayout* column) {
   m_recall = addText(column, "muted", 0.92);
   m_ledger = new QPushButton(this);
   m_ledger->setCursor(Qt::PointingHandCursor);
-  m_ledger->setToolTip(tr("Show what was compressed and what it cost (Ctrl+L)"));
+  m_ledger->setToolTip(tr("Show what was compressed or moved, and what it cost (Ctrl+L)"));
   column->addWidget(m_ledger);
   connect(m_ledger, &QPushButton::clicked, this, &MemoryPanel::ledgerAsked);
 }
@@ -207,7 +221,11 @@ void MemoryPanel::refreshNext() {
 }
 
 void MemoryPanel::refreshPlans() {
-  m_planCard->setVisible(m_state->hasChat() && m_state->hasPreviews());
+  // A chat in which nothing was read is the new chat, and has what the sliders say.
+  const bool isNew = m_state->isNothingRead();
+  m_planCard->setVisible(m_state->hasChat() && m_state->hasPreviews() &&
+                         (!isNew || m_state->plan()->isRefused()));
+  m_newChat->setVisible(!isNew);
   m_plan->setText(m_state->plan()->text());
   m_apply->setEnabled(m_state->plan()->canApply());
   m_preview->setText(m_state->previewText());

@@ -24,6 +24,12 @@ class MemoryPanel : public QScrollArea {
   // state: not owned
   explicit MemoryPanel(MemoryPanelState* state, QWidget* parent = nullptr);
 
+  // What the sliders would do to the open chat comes into view, with the way to apply it.
+  void showPlan();
+
+  // So wide that no label is cut off, in any language: it does not scroll sideways.
+  QSize minimumSizeHint() const override;
+
  Q_SIGNALS:
   void newChatAsked();
   void ledgerAsked();

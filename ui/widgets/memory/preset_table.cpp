@@ -12,6 +12,7 @@ namespace satchel::ui {
 namespace {
 
 constexpr int kRowPadding = 14;
+constexpr int kBetween = 8;  // at least, from what is left to what is right
 
 }  // namespace
 
@@ -79,16 +80,19 @@ void PresetTable::drawRow(QPainter& painter, int row) const {
   const QFont small = scaledFont(font(), 0.9);
   painter.setFont(small);
   painter.setPen(theme.muted);
-  painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter,
-                   preset.bytes.isEmpty() ? QString() : preset.tokens);
+  const QString tokens = preset.bytes.isEmpty() ? QString() : preset.tokens;
+  painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter, tokens);
   if (preset.isMeasured) {
     const QString figure =
         QFontMetricsF(small).elidedText(preset.fidelity, Qt::ElideRight, text.width());
     painter.drawText(first.translated(0, line), Qt::AlignLeft | Qt::AlignVCenter, figure);
   } else {
     const double after = QFontMetricsF(name).horizontalAdvance(preset.title);
-    painter.drawText(first.adjusted(after, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     QStringLiteral(" · ") + preset.fidelity);
+    const double before = QFontMetricsF(small).horizontalAdvance(tokens) + kBetween;
+    const QRectF middle = first.adjusted(after, 0, -before, 0);
+    painter.drawText(middle, Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetricsF(small).elidedText(QStringLiteral(" · ") + preset.fidelity,
+                                                     Qt::ElideRight, middle.width()));
   }
 }
 
