@@ -28,9 +28,11 @@ done
 say "gathering what they need"
 qt=$(qmake6 -query QT_INSTALL_PLUGINS)
 for plugin in $plugins; do install -D -m 644 -t "$tree/lib/qt6/plugins/${plugin%/*}" "$qt/$plugin.so"; done
-printf '[Paths]\nPrefix = ..\nPlugins = lib/qt6/plugins\n' >"$tree/bin/qt.conf"
+texts=$(qmake6 -query QT_INSTALL_TRANSLATIONS)
+for language in de fr; do install -D -m 644 -t "$tree/lib/qt6/translations" "$texts/qtbase_$language.qm"; done
+printf '[Paths]\nPrefix = ..\nPlugins = lib/qt6/plugins\nTranslations = lib/qt6/translations\n' >"$tree/bin/qt.conf"
 doc=$tree/share/doc
-packages=$(dpkg -S "$qt/platforms/libqxcb.so" "$qt/platforms/libqwayland-generic.so" | cut -d: -f1)
+packages=$(dpkg -S "$qt/platforms/libqxcb.so" "$qt/platforms/libqwayland-generic.so" "$texts/qtbase_de.qm" | cut -d: -f1)
 while read -r library; do
   file=$(realpath "$library")
   package=$({ dpkg -S "$file" "${file#/usr}" 2>/dev/null || true; } | sed -n '1s/:.*//p')

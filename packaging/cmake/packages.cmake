@@ -61,6 +61,7 @@ if(SATCHEL_STORAGE AND SATCHEL_PROGRAMS)
 endif()
 if(TARGET satchel-desktop)
   satchel_package(satchel-desktop SECTION utils SUMMARY "chat with local models in a fixed amount of memory - window"
-                  DEPENDS "satchel-model-notes (= ${version})" SUGGESTS poppler-utils TEXT "${about}the desktop application.")
+                  DEPENDS "satchel-model-notes (= ${version})" SUGGESTS "poppler-utils, qt6-translations-l10n"
+                  TEXT "${about}the desktop application.")
 endif()
 include(CPack)
