@@ -169,6 +169,20 @@ TEST(Bench, of_reading_says_what_selectors_read_beside_all) {
       2);
 }
 
+// Blocks of four in half of the layers: an eighth of the bytes.
+TEST(Bench, of_blocks_says_what_a_token_takes_beside_a_plain_model) {
+  const Folder home;
+  const json rows = run(home, {"bench", "blocks", "--before", "64", "--decode", "8", "--rounds",
+                               "1", "--recipes", "full", "--json"})
+                        .json()["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["model"], "plain");
+  EXPECT_EQ(rows[1]["model"], "blocks");
+  EXPECT_EQ(rows[0]["fp16_bytes_per_token"], 8 * rows[1]["fp16_bytes_per_token"].get<double>());
+  for (const json& row : rows) EXPECT_GT(row["ms_per_token"].get<double>(), 0);
+  EXPECT_EQ(run(home, {"bench", "blocks", "--before", "64", "--recipes", "snapkv"}).exit_code, 4);
+}
+
 TEST(Bench, of_resuming_refuses_a_chat_longer_than_the_context) {
   const Folder home;
   const Finished done = run(home, {"bench", "resume", "--length", "100000", "--json"});

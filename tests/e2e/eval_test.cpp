@@ -227,6 +227,45 @@ TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {
   EXPECT_EQ(run(home_, {"eval", "needle", "--file", "no-such-file"}).exit_code, 3);
 }
 
+TEST(Prediction, of_a_prompt_s_cache_is_fitted_kept_and_measured_against_reading) {
+  const Folder home;
+  const std::string notes = test::source_dir() + "/docs/samples/notes.txt";
+  const std::string maps = (home.path() / "maps").string();
+  const Arguments fit = {"calibrate", "--kv-prediction", "5", "--from-hidden", "--output", maps};
+  const Finished made = run(home, fit);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("5 of 6 layers predict the others"), std::string::npos) << made.out;
+  EXPECT_NE(made.err.find("\"satchel eval prediction\""), std::string::npos) << made.err;
+  const Arguments measure = {"eval",     "prediction", "--maps",          maps,  "--text", notes,
+                             "--tokens", "400",        "--prompt-tokens", "360", "--json"};
+  const Json rows = run(home, measure).json()["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["way"], "all read");
+  EXPECT_EQ(rows[0]["kl_nats"], 0);
+  EXPECT_EQ(rows[1]["way"], "predicted, 5 of 6 layers, from hidden");
+  EXPECT_EQ(rows[1]["compared_tokens"], 40);
+  EXPECT_LT(rows[1]["kl_nats"], 0.02);
+  EXPECT_EQ(rows[2]["way"], "as much of its end read");
+  EXPECT_GT(rows[2]["kl_nats"], rows[1]["kl_nats"]);
+  std::ofstream(maps, std::ios::app) << "more";
+  const Finished damaged = run(home, measure);
+  EXPECT_EQ(damaged.exit_code, 4);
+  EXPECT_EQ(damaged.json()["error"]["code"], "KV_PREDICTION");
+}
+
+TEST(Prediction, without_a_file_or_of_all_layers_is_refused) {
+  const Folder home;
+  const std::string notes = test::source_dir() + "/docs/samples/notes.txt";
+  EXPECT_EQ(run(home, {"calibrate", "--kv-prediction", "3"}).exit_code, 2);
+  EXPECT_EQ(run(home, {"calibrate", "--spread"}).exit_code, 2);
+  const std::string maps = (home.path() / "maps").string();
+  const Finished all = run(home, {"calibrate", "--kv-prediction", "6", "--output", maps, "--json"});
+  EXPECT_EQ(all.exit_code, 2);
+  EXPECT_EQ(all.json()["error"]["code"], "PARAM") << all.err;
+  EXPECT_FALSE(std::filesystem::exists(maps));
+  EXPECT_EQ(run(home, {"eval", "prediction", "--maps", maps, "--text", notes}).exit_code, 3);
+}
+
 TEST_F(Needles, a_command_is_asked_for_and_shares_are_shares) {
   const std::string needles = file({context()});
   EXPECT_EQ(run(home_, {"eval"}).exit_code, 2);

@@ -20,7 +20,7 @@ Help help_of(Arguments command) {
   command.push_back("--help");
   std::istringstream lines(run(Folder(), command).out);
   Help help;
-  const std::regex name("(^|,)(--?[a-z][a-z-]*)");
+  const std::regex name("(^|,)(--?[a-z][a-z0-9-]*)");
   std::string section;
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("  ", 0) != 0) {

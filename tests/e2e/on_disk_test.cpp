@@ -44,6 +44,28 @@ TEST_F(OnDisk, a_chat_under_a_low_limit_answers_as_one_without) {
   }
 }
 
+// "… needs 3.1 MB (3145728 bytes) for a chat of …"
+std::string least_limit(const Finished& refused) {
+  const std::size_t begin = refused.err.find('(', refused.err.find(" needs ")) + 1;
+  return refused.err.substr(begin, refused.err.find(' ', begin) - begin);
+}
+
+TEST_F(OnDisk, the_least_limit_is_lower_and_a_document_fits_under_it) {
+  const Arguments asks = {"--recipe", "full", "-p", question_, "--json", "--budget"};
+  const auto under = [&](const std::string& limit, bool on_disk) {
+    Arguments all = asks;
+    all.push_back(limit);
+    if (on_disk) all.push_back("--on-disk");
+    return chat(all);
+  };
+  const std::string near = least_limit(under("1KB", false)), far = least_limit(under("1KB", true));
+  ASSERT_GT(std::stoul(far), 1000u);
+  EXPECT_LT(std::stoul(far), std::stoul(near) * 4 / 5);
+  const Finished answered = under(far, true);
+  ASSERT_EQ(answered.exit_code, 0) << answered.err;
+  EXPECT_EQ(answered.json()["answer"], under("200MB", false).json()["answer"]);
+}
+
 TEST_F(OnDisk, a_chat_tells_what_is_where_and_goes_on_another_day) {
   const Arguments chosen = {"--on-disk", "--budget", "6MB", "--chat", "a"};
   Arguments first = chosen;

@@ -19,7 +19,7 @@ touch "$data/library.lock" "$cache/CACHEDIR.TAG"
 if [ $# -gt 1 ]; then
   "$2" &
   window=$!
-  until grep -q "^$window$" "$data/library.lock" && [ -e "$data/window.ini" ]; do
+  until [ -s "$data/library.lock" ] && [ -e "$data/window.ini" ]; do
     kill -0 $window  # it is still there
     sleep 0.1
   done

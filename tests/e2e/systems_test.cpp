@@ -59,8 +59,8 @@ TEST(Systems, are_described_with_their_figures_and_tests) {
   for (const char* key : {"measured", "measured_in", "measured_by", "published", "compared"})
     EXPECT_FALSE(json[key].get<std::string>().empty()) << key;
   EXPECT_GE(json["tests"].size(), 1u);
-  EXPECT_TRUE(has(run(home, {"systems", "Attention-Gate"}).out, "    not measured\n"));
-  EXPECT_TRUE(run(home, {"systems", "Attention-Gate", "--json"}).json()["measured"].is_null());
+  EXPECT_TRUE(has(run(home, {"systems", "BatchLLM"}).out, "    not measured\n"));
+  EXPECT_TRUE(run(home, {"systems", "BatchLLM", "--json"}).json()["measured"].is_null());
 }
 
 TEST(Systems, that_are_unknown_are_answered_with_the_nearest_name) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "app/cli/chat_file.h"
+#include "app/chat_files/chat_file.h"
 #include "kernels/base/assert.h"
 #include "mutate.h"
 #include "target.h"

@@ -51,7 +51,7 @@ struct Bench {
                             .attention_scale = 0.176f,
                             .inverse_frequency = {1, 0.1}});
     shape.states = std::move(states);
-    shape.selector = test::selector_of(shape);
+    shape.selectors = test::selectors_of(shape);
     shape.key_bases = test::key_bases_of(shape, 1);
     cache = Cache::open(arena, shape, Recipe::builtin(recipe).value()).value();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -29,6 +30,8 @@ class FailingBackend final : public kernels::Backend {
   // Counts from the end of a self-check, whose last call is argmax(), or from the first token where
   // there was none.
   void wait_for_check() { waits_for_check_ = true; }
+  // Called before a call fails.
+  void on_failure(std::function<void()> then) { on_failure_ = std::move(then); }
   // The n-th copy() from now on; no other call fails.
   void fail_at_copy(std::size_t n) {
     fail_at(n);
@@ -187,7 +190,8 @@ class FailingBackend final : public kernels::Backend {
     if (n == *fail_at_ || (stays_lost_ && n > *fail_at_)) return lost();
     return {};
   }
-  static Error lost() {
+  Error lost() const {
+    if (on_failure_) on_failure_();
     return {ErrorKind::device_lost, "DEVICE_LOST", "The test's device failed."};
   }
 
@@ -195,6 +199,7 @@ class FailingBackend final : public kernels::Backend {
   std::string_view name_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
+  std::function<void()> on_failure_;
   bool stays_lost_ = false, counts_copies_ = false, waits_for_check_ = false;
   bool fails_tables_ = false, fails_allocations_ = false, fails_weights_ = false;
   bool knows_latent_lanes_ = true;

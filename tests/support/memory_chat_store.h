@@ -44,6 +44,7 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
     const auto said = value_of(journal_.messages(id));
     chat.n_messages = said.size();
     for (const auto& message : said) chat.n_tokens += message.tokens.size();
+    chat.folder = value_of(journal_.note(id, runtime::kFolderNote)).value_or("");
     return chat;
   }
   Result<std::optional<Chat>> find_chat(std::string_view name) override {

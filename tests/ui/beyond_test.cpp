@@ -190,8 +190,13 @@ TEST_F(BeyondTest, the_footnote_opens_the_parts_with_those_ticked_that_were_seen
   answerFromParts();
   ConversationView* view = scene.window->conversation();
   const QRect row = view->visualRect(conversation()->index(1));
-  QTest::mouseClick(view->viewport(), Qt::LeftButton, Qt::NoModifier,
-                    {row.left() + 30, row.bottom() - 18});
+  QPoint footnote;
+  for (int y = 0; y < row.height() && footnote.isNull(); ++y)
+    if (view->layouts().layout(conversation()->index(1)).hit(QPointF(30, y)).kind ==
+        MessageHit::Footnote)
+      footnote = row.topLeft() + QPoint(30, y + 2);
+  ASSERT_FALSE(footnote.isNull());
+  QTest::mouseClick(view->viewport(), Qt::LeftButton, Qt::NoModifier, footnote);
   Scene::settle();
   auto* popup = scene.window->findChild<PartsPopup*>();
   ASSERT_NE(popup, nullptr);

@@ -1,5 +1,5 @@
-// A chat that shows how its words are held, for tests and pictures: made-up figures, as a recipe
-// that chooses by head would leave them.
+// A chat that shows how its words are held and what its answer looked at, for tests and pictures:
+// made-up figures, as a recipe that chooses by head would leave them.
 #include <algorithm>
 #include <cmath>
 
@@ -32,6 +32,17 @@ runtime::HeldMessage heldMessage(qint64 id, const std::string& text, double age)
   return message;
 }
 
+// Some words of the document, and the newest ones, have most of it.
+runtime::AttendedMessage attendedMessage(const runtime::HeldMessage& held, double age) {
+  runtime::AttendedMessage message{held.message, {}};
+  std::size_t word = 0;
+  for (const runtime::HeldWords& words : held.words) {
+    const bool isHot = word++ % 23 == 7 || age < 0.3;
+    message.words.push_back({.words = words.words, .share = isHot ? 0.004f : 0.0001f});
+  }
+  return message;
+}
+
 }  // namespace
 
 void showHeld(Scene& scene, HeldLook look) {
@@ -41,7 +52,12 @@ void showHeld(Scene& scene, HeldLook look) {
     scene.engine.script.held.messages.push_back(
         heldMessage(messages[row].id, messages[row].text.toStdString(),
                     1 - double(row) / double(messages.size() - 1)));
+    scene.engine.script.attended.messages.push_back(attendedMessage(
+        scene.engine.script.held.messages.back(), 1 - double(row) / double(messages.size() - 1)));
   }
+  scene.engine.script.attended.answer = {messages.back().id};
+  scene.engine.script.attended.n_queries = 16;
+  scene.engine.script.attended.n_tokens = 4218;
   const ChatKey chat = scene.engine.addChat(
       u"Field notes, week 14"_s, QDateTime::fromMSecsSinceEpoch(scene.clock.wall), messages);
   scene.openModel();
@@ -50,6 +66,7 @@ void showHeld(Scene& scene, HeldLook look) {
   scene.engine.playAll();
   scene.state.dismissResume();
   scene.state.setHeldLook(look);
+  scene.engine.playAll();
   if (look != HeldLook::Off) scene.window->conversation()->showRow(0);
   Scene::settle();
 }

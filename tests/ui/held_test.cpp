@@ -1,8 +1,9 @@
-// How the words of a chat are held, shown on them.
+// How the words of a chat are held and what its newest answer looked at, shown on them.
 #include <gtest/gtest.h>
 
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -87,6 +88,52 @@ TEST(HeldColors, what_is_gone_is_paler_than_what_is_held_and_can_be_read) {
     EXPECT_LT(behind(4), behind(16));
     EXPECT_FALSE(heldColors({0, 0}, HeldLook::Precision, *theme).behind.isValid());
   }
+}
+
+TEST(AttendedStretches, a_word_has_the_sum_of_its_tokens_and_how_often_an_even_share_that_is) {
+  const QString text = u"The spare key"_s;
+  const runtime::AttendedMessage message{{1},
+                                         {{.words = {0, 3}, .share = 0.001f},
+                                          {.words = {3, 6}, .share = 0.02f},  // " sp"
+                                          {.words = {6, 9}, .share = 0.06f},  // "are"
+                                          {.words = {9, 13}, .share = 0}}};
+  const auto stretches = attendedStretches(message, 500, text);
+  const QList<HeldStretch> shown = heldShown(stretches, {text, 0}, text);
+  ASSERT_EQ(shown.size(), 3);
+  EXPECT_EQ(text.sliced(shown[1].begin, shown[1].end - shown[1].begin), u"spare"_s);
+  EXPECT_NEAR(shown[1].attended.share, 0.06 + 0.02 * 2 / 3, 1e-5) << "the blank is no word's";
+  EXPECT_NEAR(shown[1].attended.times, (2 * 10.0 + 3 * 30.0) / 5, 1e-3);
+  EXPECT_EQ(attendedText(shown[1].attended),
+            u"7.3 % of the newest answer's attention, 22 times an even share"_s);
+  EXPECT_EQ(attendedText(shown[0].attended),
+            u"0.1 % of the newest answer's attention, less than an even share"_s);
+  EXPECT_EQ(attendedText({0.0004f, 1.5f}),
+            u"less than 0.1 % of the newest answer's attention, 1.5 times an even share"_s);
+}
+
+TEST(AttendedStretches, heat_begins_above_an_even_share_and_rises_with_the_logarithm) {
+  EXPECT_EQ(heatOf({0.5f, 0.9f}), 0);
+  EXPECT_EQ(heatOf({0, 1}), 0);
+  EXPECT_NEAR(heatOf({0, 8}), 0.5, 1e-6);
+  EXPECT_EQ(heatOf({0, 64}), 1);
+  EXPECT_EQ(heatOf({0, 4000}), 1);
+  const QList<HeldStretch> line = {{0, 50, {}, {0, 1}}, {50, 52, {}, {0, 64}}};
+  EXPECT_EQ(heatBetween(line, 0, 50), 0);
+  EXPECT_EQ(heatBetween(line, 0, 51), 1) << "one hot word of a line is seen in the strip";
+}
+
+TEST(AttendedStretches, the_summary_says_where_the_attention_is_and_what_is_not_known) {
+  runtime::AttendedText text;
+  EXPECT_TRUE(attendedSummary(attendedSums(text)).startsWith(u"There is no answer yet."_s));
+  text.answer = {2};
+  EXPECT_TRUE(attendedSummary(attendedSums(text)).contains(u"nothing is known"_s));
+  text.n_queries = 16;
+  text.messages = {{{1}, {{.words = {0, 4}, .share = 0.25f}, {.words = {4, 8}, .share = 0.1f}}},
+                   {{2}, {{.words = {0, 4}, .share = 0.05f}}}};
+  EXPECT_EQ(attendedSummary(attendedSums(text)),
+            u"Attention of the newest answer: 35 % on the words before it, 5.0 % on its own words, "
+            "60 % on marks and instructions that are not shown. Measured on 16 of its tokens, in "
+            "memory as it is now."_s);
 }
 
 class HeldTest : public testing::Test {
@@ -174,6 +221,66 @@ TEST_F(HeldTest, a_click_on_the_strip_goes_there) {
   EXPECT_EQ(bar->value(), 0);
   QTest::mouseClick(strip, Qt::LeftButton, {}, QPoint(5, strip->height() - 2));
   EXPECT_EQ(bar->value(), bar->maximum());
+}
+
+TEST_F(HeldTest, heat_is_asked_for_when_it_is_chosen_and_again_with_the_next_answer) {
+  press(Qt::Key_H);
+  EXPECT_EQ(scene.engine.attendedAsked(), 0) << "it takes the engine's time";
+  HeldBar* bar = scene.window->heldBar();
+  QTest::mouseClick(bar->heat(), Qt::LeftButton);
+  Scene::settle();
+  EXPECT_EQ(scene.engine.attendedAsked(), 1);
+  EXPECT_TRUE(bar->summary().startsWith(u"Looking at"_s)) << "the window does not wait for it";
+  const QImage plain = picture();
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_TRUE(bar->summary().startsWith(u"Attention of the newest answer: "_s))
+      << bar->summary().toStdString();
+  EXPECT_TRUE(bar->heat()->isChecked());
+  EXPECT_NE(picture(), plain);
+  EXPECT_TRUE(isStripSeen());
+  QTest::mouseClick(bar->fade(), Qt::LeftButton);
+  QTest::mouseClick(bar->heat(), Qt::LeftButton);
+  EXPECT_EQ(scene.engine.attendedAsked(), 1) << "the same answer";
+  scene.state.send(u"And then?"_s);
+  scene.engine.playAll();
+  EXPECT_TRUE(QTest::qWaitFor([this] { return scene.engine.attendedAsked() == 2; }));
+}
+
+TEST_F(HeldTest, heat_that_had_to_make_way_is_asked_for_again_and_what_failed_says_why) {
+  scene.engine.script.errors.append(
+      {runtime::ChatTask::show_held, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
+  scene.state.setHeldLook(HeldLook::Heat);
+  scene.engine.playAll();
+  scene.engine.script.errors.append(
+      {runtime::ChatTask::show_held, {ErrorKind::out_of_memory, "MEMORY", "Too little memory."}});
+  EXPECT_TRUE(QTest::qWaitFor([this] { return scene.engine.attendedAsked() == 2; }));
+  QSignalSpy errors(&scene.state, &AppState::errorShown);
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_EQ(scene.window->heldBar()->summary(), u"Too little memory."_s);
+  EXPECT_EQ(errors.count(), 0) << "it is said in one place";
+}
+
+TEST_F(HeldTest, a_chat_without_an_answer_says_so) {
+  scene.engine.script.attended = {};
+  scene.state.setHeldLook(HeldLook::Heat);
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_TRUE(scene.window->heldBar()->summary().startsWith(u"There is no answer yet."_s));
+}
+
+TEST(HeldInProcessTest, the_engine_tells_what_the_newest_answer_looked_at) {
+  const QTemporaryDir folder;
+  Life life(folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.setHeldLook(HeldLook::Heat);
+  life.state.send(u"Where is the spare key of the lighthouse?"_s);
+  const ConversationModel& rows = *life.state.conversation();
+  ASSERT_TRUE(life.wait([&] { return rows.attendedSums().n_queries > 0; })) << life.error();
+  EXPECT_GT(rows.attendedSums().before, 0);
+  EXPECT_LE(rows.attendedSums().before + rows.attendedSums().itself, 1 + 1e-4);
+  EXPECT_FALSE(rows.attended(0).isEmpty());
 }
 
 TEST(HeldInProcessTest, the_engine_tells_it_of_every_message_of_a_compressed_chat) {

@@ -70,7 +70,7 @@ class PartsInProcess : public testing::Test {
   }
   // Of those that `loses` says.
   int loseRecords(const std::function<bool(const std::string& name)>& loses) {
-    const auto store = Life::openStore(folder.path());
+    const auto store = openStore(folder.path());
     int n = 0;
     const std::vector<kvcache::SavedCache> all = value_of(store->kv()->list());
     for (const kvcache::SavedCache& saved : all)
@@ -185,7 +185,7 @@ TEST_F(PartsInProcess, where_all_that_was_saved_is_lost_the_card_says_what_is_re
 TEST_F(PartsInProcess, a_full_chat_that_became_too_long_asks_on_its_card) {
   const ChatKey key = compactChat();
   {
-    const auto store = Life::openStore(folder.path());
+    const auto store = openStore(folder.path());
     runtime::ChatSetup setup = value_of(store->library().chat({key})).setup;
     setup.recipe_json = value_of(runtime::resolve_recipe("full")).json();
     ASSERT_TRUE(store->library().set_setup({key}, setup).ok());

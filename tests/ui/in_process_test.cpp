@@ -1,4 +1,5 @@
-// The window's engine on the real runtime with the bundled model and a store on disk.
+// The window's engine on the real runtime with the bundled model and a store on disk; once more in
+// a process of its own (CMakeLists.txt).
 #include <gtest/gtest.h>
 
 #include <QElapsedTimer>
@@ -12,6 +13,7 @@
 #include "life.h"
 #include "support/memory_chat_store.h"
 #include "ui/model/format.h"
+#include "ui/model/in_process_engine.h"
 
 namespace satchel::ui {
 namespace {
@@ -35,7 +37,7 @@ void InProcessTest::readLongUnderKvzip(Life& life) {
   ASSERT_TRUE(life.openModel()) << life.error();
   ChatSettings settings;
   settings.preset = u"kvzip"_s;
-  life.engine.newChat(settings);
+  life.engine.newChat(settings, {});
   ASSERT_TRUE(life.wait([&] { return life.state.memory()->recipeText().contains(u"kvzip"_s); }))
       << life.error();
   life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(32));
@@ -295,15 +297,14 @@ TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
   EXPECT_TRUE(notice.contains(formatBytes(has.limit_bytes))) << notice.toStdString();
 }
 
-TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {
+TEST_F(InProcessTest, a_chat_without_a_message_takes_what_is_chosen_and_begins_with_it) {
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();
-  ChatPlan* plan = life.state.memory()->plan();
-  plan->setRest(std::chrono::milliseconds(0));
+  life.state.memory()->plan()->setRest(std::chrono::milliseconds(0));
   life.state.memory()->setPresetIndex(2);
-  ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
-  plan->apply();
-  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_TRUE(life.wait([&] {
+    return !life.state.memory()->differsFromChat() && life.state.phase() == Phase::Ready;
+  })) << life.error();
   ASSERT_TRUE(life.send(u"Hello"_s)) << life.error();
   EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Compact"_s));
   EXPECT_EQ(life.state.chats()->rowCount(), 1);

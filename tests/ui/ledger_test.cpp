@@ -1,4 +1,4 @@
-// What made a chat smaller, as the window tells it: the table, the notice, the figures. On a
+// What made a chat smaller, as the window tells it: the table, the cards, the figures. On a
 // scripted engine.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 
 #include "scenes.h"
 #include "ui/model/format.h"
-#include "ui/widgets/banner.h"
 
 namespace satchel::ui {
 namespace {
@@ -47,6 +46,36 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
   EXPECT_EQ(cell(model, oldest, LedgerModel::Gone), u"none"_s);
   EXPECT_EQ(cell(model, oldest, LedgerModel::Measured),
             u"98.4 % same next token · KL 0.004 nats · 99.6 % attention"_s);
+}
+
+TEST(LedgerModel, text_that_was_moved_says_how_much_and_whether_that_paid) {
+  runtime::LedgerEntry step;
+  step.cause = LedgerCause::corrected;
+  step.reuse = {.n_tokens = 5210, .n_read = 168, .ms = 900, .reading_ms = 12'000};
+  LedgerModel model;
+  model.setEntries({step}, kLanes);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Why), u"message corrected: 5,210 tokens moved, 168 read"_s);
+  EXPECT_EQ(plain(model.index(0, LedgerModel::Why).data(Qt::ToolTipRole).toString()),
+            u"message corrected: 5,210 tokens moved, 168 read in 0.90 s. Reading all of it would "
+            u"have taken about 12 s."_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Measured), u"not measured"_s);
+  step.reuse.ms = 13'000;
+  model.setEntries({step}, kLanes + 1);
+  EXPECT_TRUE(cell(model, 0, LedgerModel::Why).endsWith(u"168 read, no time saved"_s));
+}
+
+TEST(LedgerModel, a_figure_has_its_age_in_its_tip_and_steps_that_became_one_are_counted) {
+  LedgerModel model;
+  std::vector<runtime::LedgerEntry> entries = sampleLedger(1'790'000'000'000).entries;
+  entries.front().n_steps = 4;
+  model.setEntries(entries, kLanes);
+  const QModelIndex oldest = model.index(model.rowCount() - 1, LedgerModel::Measured);
+  EXPECT_EQ(plain(oldest.data(Qt::ToolTipRole).toString()),
+            cell(model, oldest.row(), LedgerModel::Measured) + u", measured at token 3,102 on "_s +
+                plain(formatMoment(entries.front().fidelity.measured_ms)));
+  EXPECT_EQ(model.index(0, LedgerModel::Measured).data(Qt::ToolTipRole).toString(),
+            u"not measured"_s);
+  EXPECT_EQ(cell(model, oldest.row(), LedgerModel::Why), u"new text, with 3 steps before it"_s);
 }
 
 TEST(LedgerModel, what_is_told_again_does_not_move_the_table_and_a_late_measurement_does) {
@@ -102,31 +131,76 @@ class LedgerTest : public testing::Test {
   QString lastNotice() {
     return notices.isEmpty() ? QString() : plain(notices.last()[0].toString());
   }
+  // The cards of the conversation, of the rows that have one.
+  QStringList cards() {
+    QStringList found;
+    const ConversationModel& rows = *scene.state.conversation();
+    for (int row = 0; row < rows.rowCount(); ++row)
+      if (const PackedNote& note = rows.message(row).packed; !note.isEmpty())
+        found.append(plain(note.title + u". "_s + note.text + u' ' + note.cost));
+    return found;
+  }
   Scene scene;
   QSignalSpy notices;
 };
 
-constexpr auto kReclaimed =
-    u"To stay within 210 MB, 11.5 % of this chat is now stored at lower precision, < 0.1 % was "
-    "dropped from the model's memory (52.0 MB → 47.8 MB).";
+constexpr auto kPacked =
+    u"Packed to stay within 210 MB. The chat's 4,218 tokens took 52.0 MB and now take 47.8 MB: "
+    "11.5 % of it is now stored at lower precision, < 0.1 % was dropped from the model's memory. "
+    "What that changed is not measured yet.";
 
-TEST_F(LedgerTest, what_the_limit_took_is_told_once) {
+TEST_F(LedgerTest, what_the_limit_took_is_one_card_where_it_was_taken) {
   send();
   addStep(LedgerCause::limit);
   send();
-  ASSERT_EQ(notices.count(), 1);
-  EXPECT_EQ(lastNotice(), QString::fromUtf16(kReclaimed));
-  EXPECT_EQ(plain(scene.window->banner()->text()), lastNotice());
+  EXPECT_EQ(cards(), QStringList(QString::fromUtf16(kPacked)));
+  EXPECT_FALSE(scene.state.conversation()->message(3).packed.isEmpty()) << "under the answer";
+  EXPECT_EQ(notices.count(), 0) << "told once, in one way";
   send();
-  EXPECT_EQ(notices.count(), 1);
+  EXPECT_EQ(cards().size(), 1);
 }
 
-TEST_F(LedgerTest, what_the_recipe_does_by_itself_needs_no_notice) {
+TEST_F(LedgerTest, what_is_taken_for_one_message_is_one_card_and_for_the_next_one_another) {
+  send();
+  addStep(LedgerCause::limit);
+  scene.engine.tellLedger();
+  scene.clock.wall += 1000;
+  addStep(LedgerCause::limit);
+  scene.engine.script.ledger.entries.back().bytes_before = 47'800'000;
+  scene.engine.script.ledger.entries.back().bytes_after = 40'000'000;
+  scene.engine.tellLedger();
+  ASSERT_EQ(cards().size(), 1);
+  EXPECT_TRUE(cards()[0].contains(u"took 52.0 MB and now take 40.0 MB: 23 % of it"_s))
+      << cards()[0].toStdString();
+  scene.clock.wall += 1000;
+  addStep(LedgerCause::limit);
+  send();
+  EXPECT_EQ(cards().size(), 2);
+}
+
+TEST_F(LedgerTest, a_cost_measured_later_comes_onto_the_card_with_its_age) {
+  addStep(LedgerCause::limit);
+  send();
+  runtime::Fidelity& cost = scene.engine.script.ledger.entries.back().fidelity;
+  cost.n_tokens = 128;
+  cost.agreement = 0.961;
+  cost.kl = 0.021;
+  cost.measured_at = 4218;
+  cost.measured_ms = scene.clock.wall + 60'000;
+  scene.engine.tellLedger();
+  ASSERT_EQ(cards().size(), 1);
+  EXPECT_TRUE(
+      cards()[0].endsWith(u"96.1 % same next token · KL 0.021 nats, measured at token 4,218 on "_s +
+                          plain(formatMoment(cost.measured_ms))))
+      << cards()[0].toStdString();
+}
+
+TEST_F(LedgerTest, what_the_recipe_does_by_itself_needs_no_card) {
   for (const LedgerCause cause :
        {LedgerCause::read, LedgerCause::turn, LedgerCause::idle, LedgerCause::asked})
     addStep(cause);
   send();
-  EXPECT_EQ(notices.count(), 0);
+  EXPECT_EQ(cards(), QStringList());
 }
 
 TEST_F(LedgerTest, what_a_saved_chat_has_been_through_is_not_told_as_new) {
@@ -136,11 +210,11 @@ TEST_F(LedgerTest, what_a_saved_chat_has_been_through_is_not_told_as_new) {
   scene.clock.wall += 1000;
   scene.state.openChat(saved);
   scene.engine.playAll();
-  EXPECT_EQ(notices.count(), 0);
+  EXPECT_EQ(cards(), QStringList());
   EXPECT_EQ(scene.state.memory()->ledger()->rowCount(), 1);
   addStep(LedgerCause::limit);
   send();
-  EXPECT_EQ(notices.count(), 1);
+  EXPECT_EQ(cards().size(), 1);
 }
 
 TEST_F(LedgerTest, what_the_limit_took_while_a_saved_chat_is_read_again_is_told) {
@@ -150,27 +224,31 @@ TEST_F(LedgerTest, what_the_limit_took_while_a_saved_chat_is_read_again_is_told)
   scene.clock.wall += 1000;
   addStep(LedgerCause::limit);
   scene.engine.playAll();
-  EXPECT_EQ(notices.count(), 1);
+  EXPECT_EQ(cards().size(), 1);
 }
 
-TEST_F(LedgerTest, the_notice_of_a_document_does_not_take_its_place) {
+TEST_F(LedgerTest, a_notice_or_an_error_says_its_own_and_the_card_stays) {
+  QSignalSpy errors(&scene.state, &AppState::errorShown);
   scene.engine.script.document.n_tokens = 3912;
   scene.engine.script.document.ms = 4000;
   addStep(LedgerCause::limit);
   scene.state.attachDocument(u"notes.txt"_s, sampleDocument());
   scene.engine.playAll();
-  EXPECT_EQ(lastNotice(), u"Read 3,912 tokens in 4.0 s. "_s + QString::fromUtf16(kReclaimed));
-}
-
-TEST_F(LedgerTest, an_error_does_not_take_its_place) {
-  QSignalSpy errors(&scene.state, &AppState::errorShown);
+  EXPECT_EQ(lastNotice(), u"Read 3,912 tokens in 4.0 s."_s);
+  EXPECT_EQ(cards().size(), 1);
   scene.engine.script.answer.finish = runtime::Finish::cache_full;
   scene.engine.script.answer.message = "The memory is full.";
-  addStep(LedgerCause::limit);
   send();
   ASSERT_EQ(errors.count(), 1);
-  EXPECT_EQ(plain(errors[0][1].toString()),
-            u"The memory is full. "_s + QString::fromUtf16(kReclaimed));
+  EXPECT_EQ(plain(errors[0][1].toString()), u"The memory is full."_s);
+  EXPECT_EQ(cards().size(), 1);
+}
+
+TEST_F(LedgerTest, without_a_message_there_is_no_place_for_a_card_and_the_notice_says_it) {
+  addStep(LedgerCause::limit);
+  scene.engine.tellLedger();
+  EXPECT_TRUE(lastNotice().startsWith(u"Packed to stay within 210 MB. "_s))
+      << lastNotice().toStdString();
 }
 
 TEST_F(LedgerTest, control_l_shows_the_steps_and_they_go_on_with_the_chat) {

@@ -1,4 +1,6 @@
-// A life of the window's program on the real runtime: store, engine, state.
+// A life of the window's program on the real runtime: store, engine, state. The engine is in this
+// process, or where the variable SATCHEL_TEST_ENGINE says "child" in one of its own, so that the
+// same tests see both.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,11 +11,11 @@
 #include <memory>
 
 #include "event_spy.h"
-#include "storage/store.h"
 #include "support/bundled_model.h"
+#include "ui/child/child_engine.h"
 #include "ui/model/app_state.h"
+#include "ui/model/engine_setup.h"
 #include "ui/model/engine_values.h"
-#include "ui/model/in_process_engine.h"
 
 namespace satchel::ui {
 
@@ -21,34 +23,54 @@ using namespace Qt::StringLiterals;
 
 inline constexpr int kWaitMs = 60'000;  // a hang, not slowness
 
+enum class EngineKind { InProcess, Child };
+inline EngineKind engineKind() {
+  return qgetenv("SATCHEL_TEST_ENGINE") == "child" ? EngineKind::Child : EngineKind::InProcess;
+}
+
+inline std::unique_ptr<storage::Store> openStore(const QString& folder) {
+  storage::StoreOptions options;
+  options.data_dir = options.cache_dir = folder.toStdString();
+  auto store = storage::Store::open(std::move(options));
+  EXPECT_TRUE(store.ok()) << store.error().message;
+  return std::move(store).value();
+}
+
 // Ends as closing the window ends it.
 struct Life {
   using Phase = AppState::Phase;
 
   // libraries: where the GPU's lies
   explicit Life(const QString& folder, const std::vector<std::filesystem::path>& libraries = {},
-                const std::string& backend = "auto")
-      : engine(openStore(folder), options(backend, libraries)),
+                const std::string& backend = "auto", EngineKind kind = engineKind())
+      : owned(openEngine(setup(folder, libraries, backend), kind)),
+        engine(*owned),
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
         resumed(&engine),
         saved(&engine),
         caches(&engine) {}
 
-  static runtime::EngineOptions options(const std::string& backend,
-                                        const std::vector<std::filesystem::path>& libraries) {
-    runtime::EngineOptions options;
-    options.n_threads = 1;
-    options.backend = backend;
-    options.backend_folders = libraries;
-    return options;
+  static EngineSetup setup(const QString& folder,
+                           const std::vector<std::filesystem::path>& libraries = {},
+                           const std::string& backend = "auto") {
+    EngineSetup setup;
+    setup.dataDir = setup.cacheDir = folder.toStdString();
+    setup.backend = backend;
+    setup.nThreads = 1;
+    setup.backendFolders = libraries;
+    return setup;
   }
-  static std::unique_ptr<storage::Store> openStore(const QString& folder) {
-    storage::StoreOptions options;
-    options.data_dir = options.cache_dir = folder.toStdString();
-    auto store = storage::Store::open(std::move(options));
-    EXPECT_TRUE(store.ok()) << store.error().message;
-    return std::move(store).value();
+  static std::unique_ptr<EngineClient> openEngine(const EngineSetup& setup, EngineKind kind) {
+    if (kind == EngineKind::Child) {
+      auto child = std::make_unique<ChildEngine>(setup);
+      const Result<void> opened = child->open();
+      EXPECT_TRUE(opened.ok()) << opened.error().message;
+      return child;
+    }
+    auto engine = openInProcess(setup);
+    EXPECT_TRUE(engine.ok()) << engine.error().message;
+    return std::move(engine).value();
   }
   bool wait(const std::function<bool()>& done) {
     return QTest::qWaitFor([&] { return done() || !errors.isEmpty(); }, kWaitMs) &&
@@ -71,7 +93,8 @@ struct Life {
   }
 
   SystemClock clock;
-  InProcessEngine engine;
+  std::unique_ptr<EngineClient> owned;
+  EngineClient& engine;
   AppState state;
   runtime::ChatMemory cache() const {
     return caches.isEmpty() ? runtime::ChatMemory() : caches.last();

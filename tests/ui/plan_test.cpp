@@ -169,12 +169,31 @@ TEST_F(PlanTest, what_could_not_be_tried_beforehand_is_not_told_as_no_loss) {
   EXPECT_TRUE(canApply());
 }
 
-TEST_F(PlanTest, a_chat_without_a_message_simply_begins_with_them) {
+TEST_F(PlanTest, a_chat_without_a_message_takes_them_at_once_and_without_a_word) {
   scene.state.newChat();
   scene.engine.script.change = {};
+  scene.engine.script.cache = {};
+  QSignalSpy notices(&scene.state, &AppState::noticeShown);
   choose(3);
-  EXPECT_EQ(text(), u"Nothing has been read yet. This chat will start with these settings."_s);
-  EXPECT_TRUE(canApply());
+  rest();
+  EXPECT_EQ(scene.engine.settings().preset, u"extreme"_s);
+  EXPECT_EQ(scene.state.phase(), Phase::Ready);
+  EXPECT_FALSE(memory()->differsFromChat());
+  EXPECT_EQ(notices.count(), 0);
+  QPushButton* apply = button(u"Apply to this chat"_s);
+  EXPECT_FALSE(apply->isVisible()) << "there is nothing to apply";
+  EXPECT_FALSE(button(u"New chat with these settings"_s)->isVisible()) << "it is one";
+}
+
+TEST_F(PlanTest, a_chat_without_a_message_keeps_its_settings_where_the_others_do_not_fit) {
+  scene.state.newChat();
+  const QString before = scene.engine.settings().preset;
+  scene.engine.script.change = {.fits = false, .limit_least = 20'000'000};
+  scene.engine.script.cache = {};
+  choose(3);
+  EXPECT_EQ(scene.engine.settings().preset, before);
+  EXPECT_TRUE(button(u"Apply to this chat"_s)->isVisible()) << "the card says why";
+  EXPECT_FALSE(canApply());
 }
 
 TEST_F(PlanTest, applied_the_chat_has_them_and_the_panel_shows_the_new_state) {

@@ -217,7 +217,9 @@ constexpr std::string_view kBell = "The brass bell hangs in the old room of the 
 
 void saveQuotingChat(const QString& folder, runtime::ChatId& chat) {
   using runtime::Role;
-  runtime::ChatService service(Life::openStore(folder), Life::options("auto", {}));
+  runtime::EngineOptions options;
+  options.n_threads = 1;
+  runtime::ChatService service(openStore(folder), std::move(options));
   ASSERT_TRUE(service.open_model(test::kBundledModel).ok());
   const auto begun = service.begin({.memory = {runtime::resolve_recipe("full").value(), 0}});
   ASSERT_TRUE(begun.ok());

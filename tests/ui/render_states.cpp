@@ -1,5 +1,6 @@
 // Renders the main states of the window to PNG files, to be looked at.
-//   render_states FOLDER [light|dark]
+//   render_states FOLDER [light|dark] [en|de|fr]
+//   exit code  1 if a text is cut off or meets another one, 2 without a folder
 #include <QApplication>
 #include <QDialog>
 #include <QDir>
@@ -12,7 +13,10 @@
 #include <cstdio>
 #include <functional>
 
+#include "dialog_scenes.h"
 #include "scenes.h"
+#include "shown_text.h"
+#include "ui/model/language.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
@@ -208,15 +212,9 @@ void showApplying(Scene& scene) {
   }
 }
 
-// Room was made while it answered; the panel is scrolled to the figures.
+// Memory was reclaimed while it answered; the panel is scrolled to the figures.
 void showReclaimed(Scene& scene) {
-  openSample(scene, u"compact"_s);
-  scene.state.dismissResume();
-  scene.engine.script.ledger = sampleLedger(scene.clock.wall + 120'000);
-  scene.engine.script.deltas = {u"Yes: it is now `4417`."_s};
-  scene.state.send(u"Was the code of the archive room changed?"_s);
-  scene.engine.playAll();
-  Scene::settle();
+  showPackedCard(scene);
   auto* panel = scene.window->findChild<MemoryPanel*>();
   panel->verticalScrollBar()->setValue(panel->verticalScrollBar()->maximum());
 }
@@ -224,6 +222,11 @@ void showReclaimed(Scene& scene) {
 void showLedger(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.engine.script.ledger = sampleLedger(scene.clock.wall);
+  satchel::runtime::LedgerEntry moved = scene.engine.script.ledger.entries.back();
+  moved.cause = satchel::runtime::LedgerCause::corrected;
+  moved.n_lowered = moved.n_evicted = 0;
+  moved.reuse = {.n_tokens = 3812, .n_read = 168, .ms = 900, .reading_ms = 14'000};
+  scene.engine.script.ledger.entries.push_back(moved);
   scene.engine.tellLedger();
   QTest::keyClick(scene.window.get(), Qt::Key_L, Qt::ControlModifier);
 }
@@ -453,21 +456,6 @@ void showAskedAll(Scene& scene) {
   scene.engine.playAll();
 }
 
-// A Full chat that was saved longer than the context: nothing of it is in memory.
-void showTooLong(Scene& scene) {
-  addChats(scene);
-  const ChatKey chat = addSample(scene, u"full"_s);
-  scene.openModel();
-  scene.engine.script.resume.too_long = true;
-  scene.engine.script.resume.message = "You cannot go on.";
-  scene.engine.script.cache = sampleCache(u"full"_s, 9'300, scene.clock.wall);
-  scene.engine.script.cache.n_in_context = 8'192;
-  scene.engine.script.cache.n_read = 0;
-  scene.engine.script.cache.stats = {};
-  scene.state.openChat(chat);
-  scene.engine.playAll();
-}
-
 void showGoOnFailed(Scene& scene) {
   showContextEnd(scene);
   scene.engine.script.errors.append(
@@ -511,6 +499,8 @@ const State kStates[] = {
     {"20-base-model", showBase},
     {"21-gpu-lost", showGpuLost},
     {"22-cpu-failed", showCpuFailed},
+    {"22-engine-ended", showEngineEnded, 1100, 700},
+    {"22-engine-retried", showAnswerOffered, 1100, 700},
     {"23-device", showDevice},
     {"24-device-of-lost", showDeviceOfLost},
     {"25-deleted-of-lost", showDeletedOfLost, 1100, 700},
@@ -538,8 +528,23 @@ const State kStates[] = {
     {"46-marks", showMarks, 1280, 820},
     {"47-quotes", showQuotes, 1280, 820},
     {"48-quoted-passage", showQuotedPassage, 1280, 820},
+    {"51-find", showFind},
+    {"52-code", showCode, 1280, 1000},
+    {"53-folders", showFolders},
+    {"54-settings", showSettings, 1400, 860},
+    {"55-settings-narrow", showSettings, 720, 760, false, false},
+    {"56-settings-of-old", showSettingsOfOld},
+    {"57-prompts", showPrompts, 1400, 860},
+    {"58-prompts-narrow", showPrompts, 720, 640, false, false},
+    {"59-models", showModels, 1400, 860},
+    {"60-models-narrow", showModels, 720, 640, false, false},
+    {"61-server", showServer, 1400, 860},
+    {"62-server-narrow", showServer, 720, 640, false, false},
+    {"63-find-narrow", showFind, 720, 640, false, false},
     {"49-fade", [](Scene& scene) { showHeld(scene, HeldLook::Fade); }},
     {"50-precision", [](Scene& scene) { showHeld(scene, HeldLook::Precision); }},
+    {"51-heat", [](Scene& scene) { showHeld(scene, HeldLook::Heat); }},
+    {"52-card-narrow", showPackedCard, 560, 640, false, false},
 };
 
 }  // namespace
@@ -548,14 +553,19 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication app(argc, argv);
   if (argc < 2) {
-    std::fprintf(stderr, "usage: render_states FOLDER [light|dark]\n");
+    std::fprintf(stderr, "usage: render_states FOLDER [light|dark] [en|de|fr]\n");
     return 2;
   }
-  const bool dark = argc > 2 && QByteArray(argv[2]) == "dark";
+  const QStringList arguments = QApplication::arguments();
+  const bool dark = arguments.contains(u"dark"_s);
+  applyLanguage(app, arguments.contains(u"de"_s)   ? Language::German
+                     : arguments.contains(u"fr"_s) ? Language::French
+                                                   : Language::English);
   if (QFontDatabase::families().contains(u"Inter"_s)) QApplication::setFont(QFont(u"Inter"_s, 10));
   applyAppearance(app, dark ? Appearance::Dark : Appearance::Light);
   const QDir folder(QString::fromLocal8Bit(argv[1]));
   if (!folder.mkpath(u"."_s)) return 1;
+  bool isAllRead = true;
   for (const State& state : kStates) {
     Scene scene;
     scene.window->findChild<ChatListPanel*>()->setVisible(state.chats);
@@ -571,11 +581,15 @@ int main(int argc, char** argv) {
     QPixmap picture = shown->grab();
     if (auto* popup = scene.window->findChild<Popup*>())
       popup->render(&picture, scene.window->mapFromGlobal(popup->pos()));
+    for (const QString& text : clippedTexts(shown)) {
+      std::fprintf(stderr, "%s: cut off: %s\n", state.name, qPrintable(text));
+      isAllRead = false;
+    }
     if (!picture.save(file)) {
       std::fprintf(stderr, "cannot write %s\n", qPrintable(file));
       return 1;
     }
     std::printf("%s\n", qPrintable(file));
   }
-  return 0;
+  return isAllRead ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 #include "scenes.h"
 
 #include <QApplication>
+#include <QThread>
 
 namespace satchel::ui {
 
@@ -15,6 +16,13 @@ Scene::Scene() : state(&engine, &clock) {
   options.sampleText = sampleDocument();
   options.sampleQuestion = u"Where is the spare key?"_s;
   options.modelFolder = u"~/.local/share/satchel/models"_s;
+  options.modelTools = sampleModelTools();
+  options.models = [] {
+    return QList<ModelChoice>{
+        {u"/models/SmolLM2-135M-Instruct.gguf"_s, u"SmolLM2-135M-Instruct"_s, 94'000'000},
+        {u"/models/notes-mini.gguf"_s, u"notes-mini (bundled)"_s, 2'825'952}};
+  };
+  options.serverProgram = u"/usr/bin/satchel"_s;  // started by nobody
   window = std::make_unique<MainWindow>(&state, options);
 }
 
@@ -64,6 +72,59 @@ void openSample(Scene& scene, const QString& preset) {
   scene.engine.script.cache = sampleCache(preset, 4218, scene.clock.wall);
   scene.state.openChat(chat);
   scene.engine.playAll();
+}
+
+void showPackedCard(Scene& scene) {
+  addChats(scene);
+  QList<Message> messages = sampleConversation();
+  for (int row = 0; row < int(messages.size()); ++row) messages[row].id = row + 1;
+  ChatSettings settings;
+  settings.preset = u"compact"_s;
+  settings.budgetBytes = 50'000'000;
+  const ChatKey chat =
+      scene.engine.addChat(u"Field notes, week 14"_s,
+                           QDateTime::fromMSecsSinceEpoch(scene.clock.wall), messages, settings);
+  scene.openModel();
+  scene.engine.script.cache = sampleCache(u"compact"_s, 4218, scene.clock.wall);
+  scene.state.openChat(chat);
+  scene.engine.playAll();
+  scene.state.dismissResume();
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall + 120'000);
+  scene.engine.script.deltas = {u"Yes: it is now `4417`."_s};
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.playAll();
+  Scene::settle();
+}
+
+ModelTools sampleModelTools() {
+  ModelTools tools;
+  tools.look = [](const QString&, std::stop_token) -> Result<ModelDetails> {
+    ModelDetails details;
+    details.facts = {.title = "SmolLM2 135M Instruct",
+                     .architecture = "llama",
+                     .unsupported = "",
+                     .licence = "apache-2.0",
+                     .chat_template = "smollm2",
+                     .has_template = true,
+                     .weights = "Q4_K",
+                     .n_parameters = 134'515'008,
+                     .n_bytes = 94'000'000,
+                     .n_context = 8192,
+                     .n_layers = 30};
+    details.weightBytes = 94'000'000;
+    details.freeBytes = 5'140'000'000;
+    details.fits = {{QObject::tr("Fits with Full"), 198'000'000, 8192, true},
+                    {QObject::tr("Fits with Compact"), 26'400'000, 8192, true}};
+    return details;
+  };
+  // Comes to a third, and no further until it is stopped.
+  tools.download = [](const QString&, const QString&, std::stop_token stop,
+                      const FetchFn& progress) -> Result<QString> {
+    progress({88'000'000, 264'000'000});
+    while (!stop.stop_requested()) QThread::msleep(10);
+    return Error{ErrorKind::cancelled, "STOPPED", "The download was stopped."};
+  };
+  return tools;
 }
 
 runtime::ModelFacts sampleModel() {

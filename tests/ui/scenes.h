@@ -43,9 +43,17 @@ void openSample(Scene& scene, const QString& preset);
 // (quote_scene.cpp).
 void showQuotes(Scene& scene);
 void showQuotedPassage(Scene& scene);
-// Open, which shows how its words are held (held_scene.cpp).
+// Open, the memory limit has just taken something of it; rows with ids.
+void showPackedCard(Scene& scene);
+// Open, which shows how its words are held, or what its answer looked at (held_scene.cpp).
 void showHeld(Scene& scene, HeldLook look);
+// Its engine ended in the middle of an answer; and what is offered once it is retried
+// (end_scene.cpp).
+void showEngineEnded(Scene& scene);
+void showAnswerOffered(Scene& scene);
 runtime::ModelFacts sampleModel();
+// One model's details, and a download that stays where it is.
+ModelTools sampleModelTools();
 runtime::PresetEstimates samplePreviews();
 runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
 // As sampleCache(u"compact"), of which a share of the text is scored and nothing decided yet.

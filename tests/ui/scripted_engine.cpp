@@ -20,6 +20,7 @@ runtime::Chat rowOf(const ChatEntry& entry) {
   chat.id = {entry.id};
   chat.title = entry.title.toStdString();
   chat.used_ms = entry.changed.toMSecsSinceEpoch();
+  chat.folder = entry.folder.toStdString();
   return chat;
 }
 
@@ -51,7 +52,7 @@ runtime::MemorySettings memoryOf(const ChatSettings& settings) {
 }  // namespace
 
 runtime::ChatOpened ScriptedEngine::shownOf(const SavedChat& chat) {
-  runtime::ChatOpened opened{rowOf(chat.entry), memoryOf(chat.settings), {}};
+  runtime::ChatOpened opened{rowOf(chat.entry), memoryOf(chat.settings), {}, chat.answers};
   for (const Message& message : chat.messages) opened.messages.push_back(storedOf(message));
   return opened;
 }
@@ -94,16 +95,22 @@ void ScriptedEngine::listChats() {
   tell(listed);
 }
 
-void ScriptedEngine::newChat(const ChatSettings& settings) {
+void ScriptedEngine::newChat(const ChatSettings& settings, const runtime::AnswerSettings& answers) {
   if (!begins(ChatTask::begin_chat)) return;
   m_open = {};
   m_open.settings = settings;
+  m_open.answers = answers;
   tell(shownOf(m_open));
 }
 
 void ScriptedEngine::showHeld() {
   ++m_heldAsked;
   tell(script.held);
+}
+
+void ScriptedEngine::showAttended() {
+  ++m_attendedAsked;
+  if (begins(ChatTask::show_held)) thenTell(script.attended);
 }
 
 void ScriptedEngine::findQuotes(qint64 answer) {
@@ -143,6 +150,29 @@ void ScriptedEngine::renameChat(ChatKey chat, const QString& title) {
   ChatEntry& entry = m_library.at(chat).entry;
   entry.title = title;
   tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::setFolder(ChatKey chat, const QString& folder) {
+  ChatEntry& entry = m_library.at(chat).entry;
+  entry.folder = folder;
+  tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::setAnswers(const runtime::AnswerSettings& answers) {
+  if (!begins(ChatTask::set_answers)) return;
+  m_open.answers = answers;
+  tell(runtime::AnswersChanged{answers});
+}
+
+void ScriptedEngine::keepPrompt(const QString& name, const QString& text) {
+  std::erase_if(m_prompts, [&](const auto& one) { return one.name == name.toStdString(); });
+  m_prompts.push_back({name.toStdString(), text.toStdString()});
+  listPrompts();
+}
+
+void ScriptedEngine::removePrompt(const QString& name) {
+  std::erase_if(m_prompts, [&](const auto& one) { return one.name == name.toStdString(); });
+  listPrompts();
 }
 
 void ScriptedEngine::deleteChat(ChatKey chat) {
@@ -224,6 +254,17 @@ void ScriptedEngine::answerAgain(qint64 id) {
   thenTell(runtime::MessagesReplaced{script.replacedBehind, {}});
   answer(script.nextId++);
   then([this] { tell(script.versions); });
+}
+
+void ScriptedEngine::answerLast() {
+  m_replaceAsked = QStringLiteral("last");
+  if (begins(ChatTask::send)) answer(script.nextId++);
+}
+
+void ScriptedEngine::end(const std::string& why) {
+  m_steps.clear();
+  m_open = {};
+  Q_EMIT ended({ErrorKind::internal, "ENGINE_ENDED", why});
 }
 
 void ScriptedEngine::setMark(qint64 message, MessageMark mark) {

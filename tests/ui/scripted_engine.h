@@ -32,6 +32,7 @@ class ScriptedEngine final : public EngineClient {
     runtime::ShelfListed shelf;
     std::vector<runtime::AnswerQuote> quotes;  // told by findQuotes(), once there are some
     runtime::HeldText held;                    // told by showHeld()
+    runtime::AttendedText attended;            // told by showAttended(), a step later
     runtime::MessageId replacedBehind;         // where sendInstead() and answerAgain() cut the chat
     qint64 nextId = 0;                         // of what they add, rising
     runtime::MessagesReplaced switched;        // told by switchTo()
@@ -59,20 +60,25 @@ class ScriptedEngine final : public EngineClient {
   void openModel(const QString& path) override;
   void useCpu() override;  // the open chat is opened again; where it fails the model is gone
   void listChats() override;
-  void newChat(const ChatSettings& settings) override;
+  void newChat(const ChatSettings& settings, const runtime::AnswerSettings& answers) override;
   void openChat(ChatKey chat) override;
   void renameChat(ChatKey chat, const QString& title) override;
+  void setFolder(ChatKey chat, const QString& folder) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }
   void deleteCopy(const QString& name) override;
   void listDeleted() override;
+  void exportChat(ChatKey chat, const QString& path) override {
+    m_exported = QString::number(chat) + QStringLiteral(": ") + path;
+  }
   void search(const QString& words) override { m_searched.append(words); }
   void send(const QString& text) override;
   void sendInstead(qint64 message, const QString& text) override;
   void correct(qint64 message, const QString& text) override;
   void readExactly() override;
   void answerAgain(qint64 answer) override;
+  void answerLast() override;
   void switchTo(qint64 version) override;
   void setMark(qint64 message, MessageMark mark) override;
   void askAll(const QString& question) override;
@@ -81,10 +87,15 @@ class ScriptedEngine final : public EngineClient {
   void keepDocument(const QString& id) override { m_shelfAsked = QStringLiteral("keep ") + id; }
   void removeDocument(const QString& id) override { m_shelfAsked = QStringLiteral("remove ") + id; }
   void attachShelved(const QString& id) override { attachDocument(id, {}); }
+  void setAnswers(const runtime::AnswerSettings& answers) override;
+  void listPrompts() override { tell(runtime::PromptsListed{m_prompts}); }
+  void keepPrompt(const QString& name, const QString& text) override;
+  void removePrompt(const QString& name) override;
   void setThinking(bool thinks) override { m_thinks = thinks; }
   void goOn() override;
   void findQuotes(qint64 answer) override;
   void showHeld() override;
+  void showAttended() override;
   void listParts() override { tell(script.parts); }
   void nameParts(const std::vector<std::size_t>& parts) override { m_namedParts = parts; }
   void estimatePresets(quint64 budgetBytes) override;
@@ -102,6 +113,8 @@ class ScriptedEngine final : public EngineClient {
                   const ChatSettings& settings = {});
 
   void tell(const runtime::ChatEvent& event) { Q_EMIT happened(event); }
+  // As if the engine's process were no more: nothing of what was asked for comes.
+  void end(const std::string& why = "The engine crashed.");
   // Said again, as it is in the script now.
   void tellModelSwitched();
   void tellLedger();
@@ -113,13 +126,15 @@ class ScriptedEngine final : public EngineClient {
   bool isIdlePaused() const { return m_isIdlePaused; }
   bool thinks() const { return m_thinks; }
   const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
+  const QString& exported() const { return m_exported; }  // "3: /a/b.md"
   const QStringList& searched() const { return m_searched; }
   // What was asked for last: "instead 3: text", "correct 3: text", "exactly",
-  // "again 4", "switch 5".
+  // "again 4", "last", "switch 5".
   const QString& replaceAsked() const { return m_replaceAsked; }
   // "keep ID", "remove ID"
   const QString& shelfAsked() const { return m_shelfAsked; }
   int heldAsked() const { return m_heldAsked; }  // how often
+  int attendedAsked() const { return m_attendedAsked; }
   const QList<qint64>& quotesAsked() const { return m_quotesAsked; }  // of which answers
   // What was asked of all parts last.
   const QString& askedAll() const { return m_askedAll; }
@@ -129,6 +144,7 @@ class ScriptedEngine final : public EngineClient {
     ChatEntry entry;
     ChatSettings settings;
     QList<Message> messages;
+    runtime::AnswerSettings answers = {};
   };
   static runtime::ChatOpened shownOf(const SavedChat& chat);
   // Ends packing; false: the script has this request fail.
@@ -152,8 +168,10 @@ class ScriptedEngine final : public EngineClient {
   SavedChat m_open;
   QString m_answer, m_thought;
   QString m_askedAll, m_replaceAsked, m_shelfAsked;
+  QString m_exported;
+  std::vector<runtime::SavedPrompt> m_prompts;
   QStringList m_searched;
-  int m_heldAsked = 0;
+  int m_heldAsked = 0, m_attendedAsked = 0;
   QList<qint64> m_quotesAsked;
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;

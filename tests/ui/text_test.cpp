@@ -153,6 +153,12 @@ TEST(ResumeState, says_what_was_reused_and_what_that_saved) {
             u"Resumed 31,904 tokens in 0.21 s. Rereading them would take about 58 s."_s);
 }
 
+TEST(ResumeState, says_that_it_saved_nothing) {
+  auto slow = report(31'904, 0);
+  slow.ms = 61'000;
+  EXPECT_TRUE(plain(ResumeState::of(slow).text).endsWith(u"Resuming saved no time."_s));
+}
+
 TEST(ResumeState, makes_no_forecast_that_was_not_given) {
   auto unknown = report(100, 0);
   unknown.reread_ms_estimate = 0;

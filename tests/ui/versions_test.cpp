@@ -190,6 +190,19 @@ TEST_F(CorrectedTest, an_earlier_message_is_corrected_and_what_follows_stays) {
   EXPECT_EQ(scene.state.phase(), Phase::Ready);
 }
 
+TEST_F(CorrectedTest, that_saved_no_time_is_told) {
+  edit_first(u"The key is in the jug."_s);
+  scene.engine.script.switched = {{0}, {stored(11, "The key is in the jug.")}};
+  scene.engine.script.corrected = {
+      .message = {11}, .n_read = 40, .n_placed = 5210, .ms = 2600, .reading_ms = 1200};
+  scene.engine.script.cache.n_placed = 5210;
+  QTest::mouseClick(action(scene.window->editingChip()), Qt::LeftButton);
+  play();
+  EXPECT_TRUE(scene.window->banner()->text().contains(
+      u"No time was saved: it took 2.6 s, and reading would have taken about 1.2 s."_s))
+      << scene.window->banner()->text().toStdString();
+}
+
 TEST_F(CorrectedTest, nothing_follows_the_last_answer) {
   scene.window->composer()->beginEdit(3, u"Where was it?"_s);
   Scene::settle();

@@ -1,5 +1,5 @@
 // Chats as files: what is written comes back, and what other programs wrote is read.
-#include "app/cli/chat_file.h"
+#include "app/chat_files/chat_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

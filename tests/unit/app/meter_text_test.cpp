@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 
 namespace satchel::app {
 namespace {
@@ -29,6 +30,33 @@ TEST(MeterText, what_was_moved_says_of_how_many_and_how_to_read_it) {
   const std::string text = describe_placed(1200, 5000);
   EXPECT_NE(text.find("1,200 of 5,000 tokens"), std::string::npos) << text;
   EXPECT_NE(text.find("/exact"), std::string::npos) << text;
+}
+
+runtime::LedgerEntry moved() {
+  return {.at_ms = 2 * kMinute,
+          .cause = runtime::LedgerCause::corrected,
+          .reuse = {.n_tokens = 1234, .n_read = 160, .ms = 400, .reading_ms = 3100}};
+}
+
+TEST(MeterText, a_step_that_moved_text_says_what_was_moved_and_whether_that_paid) {
+  runtime::LedgerEntry step = moved();
+  EXPECT_NE(table_of({&step, 1}).find("message corrected: 1,234 moved, 160 read "),
+            std::string::npos);
+  EXPECT_NE(describe(std::span<const runtime::LedgerEntry>(&step, 1)).find("1,234 tokens moved"),
+            std::string::npos);
+  const Json json = to_json(std::span<const runtime::LedgerEntry>(&step, 1)).front();
+  EXPECT_EQ(json["cause"], "corrected");
+  EXPECT_EQ(json["moved_tokens"], 1234);
+  EXPECT_EQ(json["reading_ms_estimate"], 3100);
+  step.reuse.ms = 3200;
+  EXPECT_NE(table_of({&step, 1}).find("160 read, no time saved"), std::string::npos);
+}
+
+TEST(MeterText, text_that_was_moved_is_not_compressed_further) {
+  const runtime::LedgerEntry step = moved();
+  const runtime::Fidelity measured{
+      .n_tokens = 128, .agreement = 0.9, .kl = 0.1, .measured_ms = kMinute};
+  EXPECT_EQ(describe(measured, {&step, 1}, 3 * kMinute), describe(measured, 3 * kMinute));
 }
 
 }  // namespace

@@ -4,10 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/eval/measure/packed_text.h"
+#include "app/eval/measure/passes.h"
+#include "kvcache/edit/cache_edit.h"
+#include "kvcache/state/cache_state.h"
 #include "runtime/limits/presets.h"
+#include "support/far_stores.h"
+#include "support/sanitized.h"
 #include "unit/runtime/session_fixture.h"
 
 namespace satchel::eval {
@@ -40,6 +46,105 @@ TEST(NeedleReading, an_exact_cache_answers_alike_however_it_was_read) {
   ASSERT_EQ(once.said.size(), context.needles.size());
   for (const std::string& said : once.said) EXPECT_FALSE(said.empty());
   EXPECT_EQ(answers(context, "full", {.question_known = true}).said, once.said);
+}
+
+// The values of the newest tokens, lane by lane.
+std::vector<float> newest_values(kvcache::Cache& cache) {
+  std::vector<float> values;
+  for (const kvcache::Lane& lane : cache.state().lanes)
+    for (std::size_t i = 0; i < kvcache::kTailTokens * lane.head_dim(); ++i)
+      values.push_back(half_to_float(
+          lane.tail().v[(lane.n_tail() - kvcache::kTailTokens) * lane.head_dim() + i]));
+  return values;
+}
+
+// Against a cache that forgets what leaves the window, and moves the window next to the sinks.
+TEST(NeedleReading, behind_a_window_only_what_is_in_it_is_seen_and_then_all_of_it) {
+  Engine& engine = shared_engine();
+  std::string notes;
+  for (std::size_t i = 0; i < 3; ++i) notes += held_out_notes(i);
+  std::vector<std::int32_t> ids = value_of(raw_ids(engine.tokenizer(), notes));
+  // 512 - 380 = 4 + 128 and 1024 - 380 = 4 + 5 * 128 are page borders.
+  const std::size_t n = 3 * kWindowSpan, n_window = 256, n_seen = 380;
+  ASSERT_GE(ids.size(), n);
+  ids.resize(n);
+  const kvcache::Recipe full = value_of(resolve_recipe("full"));
+  const auto read = [&](std::size_t window) {
+    return value_of(
+        PackedText::read(engine, full, {.ids = ids, .n_after = 4, .window = window}, {}));
+  };
+  PackedText behind = read(n_window), whole = read(0), wide = read(n);
+  EXPECT_TRUE(behind.cache().reach().is_all());
+  EXPECT_EQ(behind.stats().n_kept, whole.stats().n_kept);
+  const auto forgets = value_of(open_cache(engine, full, n));
+  std::vector<float> logits(engine.config().n_vocabulary);
+  std::vector<std::int32_t> left;  // what it has not forgotten, and reads next
+  for (std::size_t at = 0; at < n; at += kWindowSpan) {
+    if (at > 0) {
+      const std::size_t near = left.size() - n_seen;
+      ASSERT_TRUE(forgets->edit().forget(4, near - 4).ok());
+      ASSERT_TRUE(forgets->edit().move_text(near, 4 - static_cast<std::int32_t>(near)).ok());
+      left.erase(left.begin() + 4, left.begin() + static_cast<std::ptrdiff_t>(near));
+    }
+    left.insert(left.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
+                ids.begin() + static_cast<std::ptrdiff_t>(at + kWindowSpan));
+    ASSERT_TRUE(read_document(engine, *forgets, left, {}, logits).ok());
+  }
+  const auto apart = [](const std::vector<float>& one, const std::vector<float>& other) {
+    double worst = 0;
+    for (std::size_t i = 0; i < one.size(); ++i)
+      worst = std::max(worst, double{std::abs(one[i] - other[i])});
+    return worst;
+  };
+  const std::vector<float> expected = newest_values(*forgets), all = newest_values(whole.cache());
+  const double of_window = apart(all, expected);
+  // Keys are rotated by other angles, in fp16.
+  EXPECT_LT(apart(newest_values(behind.cache()), expected), of_window / 20);
+  EXPECT_LT(apart(newest_values(wide.cache()), all), of_window / 20);  // other spans
+}
+
+kvcache::OpenFarStore in_memory_of(const std::shared_ptr<test::FarDisk>& disk) {
+  return [disk]() -> Result<std::unique_ptr<kvcache::FarStore>> {
+    return std::unique_ptr<kvcache::FarStore>(std::make_unique<test::MemoryFarStore>(disk));
+  };
+}
+
+// A span that is shorter than what fits may leave more in the tails, which takes more memory.
+TEST(NeedleReading, on_disk_a_text_that_fits_under_a_limit_fits_under_higher_ones) {
+  Engine& engine = shared_engine();
+  std::vector<std::int32_t> ids =
+      value_of(raw_ids(engine.tokenizer(), held_out_notes(1) + held_out_notes(2)));
+  ids.resize(std::min<std::size_t>(ids.size(), 1100));
+  const kvcache::Recipe full = value_of(resolve_recipe("full"));
+  std::size_t n_read = 0;
+  for (double share = 0.3; share < 1.2; share *= test::kSanitized ? 1.3 : 1.03) {
+    const auto text = PackedText::read(engine, full,
+                                       {.ids = ids,
+                                        .n_after = 4,
+                                        .open_far = in_memory_of(std::make_shared<test::FarDisk>()),
+                                        .limit_share = share},
+                                       {});
+    n_read += text.ok() ? 1u : 0u;
+    EXPECT_EQ(text.ok(), n_read > 0) << share;
+  }
+  EXPECT_GT(n_read, 2u);
+}
+
+TEST(NeedleReading, on_disk_answers_as_in_memory) {
+  NeedleContext context = context_of_notes();
+  context.parts[0] = held_out_notes(1) + held_out_notes(2) + context.parts[0];
+  const auto disk = std::make_shared<test::FarDisk>();
+  const NeedleAsking asking{.open_far = in_memory_of(disk), .limit_share = 0.9};
+  for (const char* recipe : {"full", "quest"}) {
+    disk->n_reads = 0;
+    const NeedleAnswers far = answers(context, recipe, asking), near = answers(context, recipe);
+    EXPECT_EQ(far.said, near.said) << recipe;
+    EXPECT_EQ(far.said_in_memory, near.said) << recipe;
+    EXPECT_GT(far.stats.far_bytes, 0u);
+    EXPECT_GT(disk->n_reads, 0u) << recipe;
+    ASSERT_EQ(far.speed.size(), near.said.size());
+    for (const double speed : far.speed) EXPECT_GT(speed, 0);
+  }
 }
 
 TEST(NeedleReading, a_text_packed_in_parts_is_the_same_text) {

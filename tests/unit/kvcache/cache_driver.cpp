@@ -78,8 +78,9 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
     shape.head_budgets = lane_shares_of(shape, name == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = test::key_bases_of(shape, setup.basis_fall, setup.basis_form);
-  if (recipe_of(setup).json().find("\"locret\"") != std::string::npos)
-    shape.selector = setup.selector == nullptr ? test::selector_of(shape) : setup.selector;
+  if (!recipe_of(setup).pipeline().check(shape).ok())  // it needs weights
+    shape.selectors = test::open_selectors_of(shape);
+  if (setup.selectors) shape.selectors = *setup.selectors;
   return shape;
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ class CacheDriver {
     std::shared_ptr<Arena> arena = {};  // null: one of its own, with a backend of its own
     double basis_fall = 1;  // of key bases that recipes with tiers of the ladder get; 0: none
     KeyBasesForm basis_form = {};
-    // Of recipes with a trained selector; null: made up.
-    std::shared_ptr<const SelectorWeights> selector = nullptr;
+    // Of recipes with a trained selector; nothing: made up, every gate open.
+    std::optional<SelectorSet> selectors = std::nullopt;
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;

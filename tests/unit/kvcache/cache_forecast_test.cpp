@@ -15,8 +15,9 @@ namespace satchel::kvcache {
 namespace {
 
 // Recipes whose lanes compete by the scores of the text: what each keeps nobody knows beforehand.
-const std::set<std::string> kCompete = {"ada-kv", "expected-attention", "fastgen", "headkv",
-                                        "kvzip",  "satchel-band",       "xkv",     "zipvl"};
+const std::set<std::string> kCompete = {"ada-kv", "attention-gate", "expected-attention", "fastgen",
+                                        "headkv", "kvzip",          "satchel-band",       "xkv",
+                                        "zipvl"};
 
 CacheDriver::Setup alike(const std::string& recipe) {
   return {.recipe = recipe, .n_layers = 3, .n_heads = 2, .n_kv_heads = 2, .backend = "cpu"};

@@ -232,6 +232,18 @@ TEST(FarPages, that_do_not_fit_layer_by_layer_are_refused_before_anything_change
   EXPECT_TRUE(far.driver.step().ok());
 }
 
+// The tails of all lanes, which are most of what such a limit has room for, are not copied.
+TEST(FarPages, are_joined_by_short_spans_that_need_little_memory) {
+  const CacheDriver::Setup setup = deep("full");
+  FarDriver far(setup, fp16_bytes(setup, 3000) / 2);
+  read_in_spans(far.driver, 1000, 200);
+  constexpr std::size_t kSpan = 32;
+  const std::size_t of_tails = fp16_bytes(setup, kTailTokens);
+  const std::size_t of_layer = fp16_bytes(setup, 1000 + kLineHeadroom + kSpan) / setup.n_layers;
+  EXPECT_LT(far.driver.cache().prefill_needs({.n_tokens = kSpan}, {}),
+            of_tails / 2 + of_layer + of_layer / 4);
+}
+
 TEST(FarPages, are_forked_cut_and_given_back) {
   const CacheDriver::Setup setup = deep("full");
   CacheDriver near = near_driver(setup);

@@ -67,6 +67,7 @@ struct MergedLane {
   std::vector<float> queries = {}, lse = {};  // reference queries, where a merger wants some
   std::vector<std::int32_t> query_positions = {};
   FitCounts fits = {};
+  SelectorSet selectors = {};  // of one layer
 
   void add(const std::vector<float>& key, const std::vector<float>& value, float score,
            std::uint8_t tier) {
@@ -113,6 +114,7 @@ struct MergedLane {
                                         .positions = query_positions,
                                         .lse = lse.data(),
                                         .work = work.data()},
+                         .selectors = LayerSelectors(selectors, 0),
                          .fits = &fits};
     EXPECT_TRUE(stage->merge(*backend, lane).ok());
   }

@@ -41,6 +41,29 @@ TEST(Quest, bounds_a_page_by_its_box) {
   }
 }
 
+TEST(Quest, weighs_a_page_of_one_key_by_its_product) {
+  const auto reader = make<Reader>(StageKind::reader, "quest", kOnePage);
+  Rng rng(3);
+  const auto some = [&](std::size_t n) {
+    std::vector<float> values(n);
+    for (float& x : values) x = static_cast<float>(rng.uniform() * 4 - 2);
+    return values;
+  };
+  for (const std::size_t dim : {1u, 7u, 8u, 20u, 64u, 100u})
+    for (int round = 0; round < 20; ++round) {
+      const std::vector<float> q = some(dim);
+      std::vector<std::vector<float>> pages;
+      std::vector<double> products;
+      for (int page = 0; page < 9; ++page) {
+        pages.push_back(some(dim));
+        products.push_back(std::inner_product(q.begin(), q.end(), pages.back().begin(), 0.0));
+      }
+      const std::size_t chosen = NotedPages(*reader, pages, dim).choose(*reader, q).at(0);
+      // Boxes are rounded outward.
+      EXPECT_GT(products[chosen], std::ranges::max(products) - 0.01 * static_cast<double>(dim));
+    }
+}
+
 TEST(Quest, lets_no_loud_query_head_take_all) {
   // Head 0 finds pages 0 and 1 alike and loud; head 1 wants page 2 and nothing else.
   const std::vector<std::vector<float>> pages = {{10, 0}, {10, 0}, {0, 4}};

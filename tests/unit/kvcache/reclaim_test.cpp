@@ -42,6 +42,24 @@ std::size_t bits_at(CacheDriver& driver, std::int32_t position) {
   return layout->k.bytes() * 8 / (layout->capacity * kDim);
 }
 
+// Another copy of them would free nothing.
+TEST(Reclaim, leaves_pages_that_another_cache_holds_as_well) {
+  CacheDriver driver = ladder();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(driver.read(512).ok());
+  CacheDriver fork = driver.fork().value();
+  ASSERT_TRUE(driver.read(512).ok());
+  const std::vector<std::byte> held = fork.bytes();
+  const std::size_t used = driver.arena().used_bytes();
+  ASSERT_TRUE(driver.cache().compactor().reclaim(kEverything).ok());
+  EXPECT_LT(driver.arena().used_bytes(), used);
+  EXPECT_EQ(bits_at(driver, 10), 4u);
+  EXPECT_LT(bits_at(driver, 1200), 4u) << "its own";
+  EXPECT_EQ(fork.bytes(), held);
+  fork.close();
+  ASSERT_TRUE(driver.cache().compactor().reclaim(kEverything).ok());
+  EXPECT_LT(bits_at(driver, 10), 4u) << "nobody else holds it now";
+}
+
 TEST(Reclaim, takes_of_the_oldest_text_and_no_more_than_is_wanted) {
   CacheDriver driver = ladder();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(driver.read(512).ok());

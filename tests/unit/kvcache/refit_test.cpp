@@ -194,7 +194,7 @@ TEST(Refit, in_a_cache_holds_until_more_of_the_text_goes) {
   EXPECT_LE(n_fits + driver.cache().stats().n_fits_dropped, 4u);  // of lanes that have a choice
   Result<CacheDriver> branch = driver.fork();
   ASSERT_TRUE(branch.ok());
-  ASSERT_TRUE(driver.cache().compactor().reclaim(~std::size_t{0} / 2).ok());
+  ASSERT_TRUE(driver.cache().compactor().shrink_to(0).ok());
   EXPECT_LT(driver.cache().stats().n_kept, n_kept);
   EXPECT_EQ(n_weighted(driver), 0u);
   EXPECT_EQ(n_weighted(*branch), n_before);

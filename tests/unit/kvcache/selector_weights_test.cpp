@@ -1,5 +1,5 @@
 // Trained selectors: their weights as files and as damaged ones, Locret's scores against plain
-// loops, and recipes that lack what they need.
+// loops, and recipes that lack what they need. Attention-Gate and LoCoCo have tests of their own.
 #include "kvcache/profile/selector_weights.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "kernels/base/half.h"
 #include "kvcache/stages/registry.h"
@@ -22,6 +24,7 @@ namespace satchel::kvcache {
 namespace {
 
 using test::SelectorFile;
+using test::SelectorMethod;
 using testing::HasSubstr;
 
 constexpr std::size_t kText = 300, kDim = 32;
@@ -32,18 +35,20 @@ CacheShape shape_of(std::size_t n_layers) {
     shape.layers.push_back({.n_heads = 4, .n_kv_heads = 2, .head_dim = kDim});
   return shape;
 }
-SelectorWeights small() {
-  return *test::selector_of({.layers = {{.n_heads = 1, .n_kv_heads = 1, .head_dim = 2},
-                                        {.n_heads = 1, .n_kv_heads = 1, .head_dim = 2}}},
-                            3);
+SelectorWeights small(SelectorMethod method = SelectorMethod::locret) {
+  return test::selector_of(method,
+                           {.layers = {{.n_heads = 1, .n_kv_heads = 1, .head_dim = 2},
+                                       {.n_heads = 1, .n_kv_heads = 1, .head_dim = 2}}},
+                           {.n_hidden = 3, .dim = 2, .n_channels = 2, .kernel = 3});
 }
-std::string why_not(const std::string& bytes) {
-  const Result<SelectorWeights> weights = SelectorWeights::parse(bytes, "t.safetensors");
+std::string why_not(const std::string& bytes, SelectorMethod method = SelectorMethod::locret) {
+  const Result<SelectorWeights> weights = SelectorWeights::parse(bytes, "t.safetensors", method);
   if (weights.ok()) return "accepted";
   EXPECT_EQ(weights.error().kind, ErrorKind::corrupt);
   EXPECT_EQ(weights.error().code, "SELECTOR_WEIGHTS");
   EXPECT_THAT(weights.error().message, HasSubstr("\"t.safetensors\" "));
-  EXPECT_THAT(weights.error().message, HasSubstr("Delete it, or make it again"));
+  EXPECT_THAT(weights.error().message, HasSubstr("Delete it, or make it again with training/" +
+                                                 std::string(to_text(method))));
   return weights.error().message;
 }
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -52,20 +57,90 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text.replace(at, from.size(), to);
 }
 
+// All tensors of a layer, by name.
+std::vector<std::pair<std::string, SelectorWeights::Tensor>> tensors_of(
+    const SelectorWeights::Layer& layer) {
+  if (const auto* locret = std::get_if<SelectorWeights::Locret>(&layer))
+    return {{"fc1", locret->fc1}, {"fc2", locret->fc2}};
+  if (const auto* gate = std::get_if<SelectorWeights::AttentionGate>(&layer))
+    return {{"q", gate->q}, {"k", gate->k}, {"v", gate->v}, {"out", gate->out}, {"b", gate->bias}};
+  const auto& mixing = std::get<SelectorWeights::LoCoCo>(layer);
+  return {{"conv", mixing.conv}, {"bias", mixing.bias}, {"blend", mixing.normalizer}};
+}
+
 TEST(SelectorWeights, are_the_same_after_a_file) {
-  const SelectorWeights before = small();
-  const auto after = SelectorWeights::parse(SelectorFile(before).bytes(), "t.safetensors");
-  ASSERT_TRUE(after.ok()) << after.error().message;
-  EXPECT_EQ(after->model, "m");
-  EXPECT_EQ(after->source, "a test");
-  ASSERT_EQ(after->layers.size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(after->layers[i].n_in, 6u);
-    EXPECT_EQ(after->layers[i].n_hidden, 3u);
-    EXPECT_EQ(after->layers[i].n_out, 1u);
-    EXPECT_EQ(after->layers[i].fc1, before.layers[i].fc1);
-    EXPECT_EQ(after->layers[i].fc2, before.layers[i].fc2);
+  for (const SelectorMethod method : kSelectorMethods) {
+    const SelectorWeights before = small(method);
+    const auto after =
+        SelectorWeights::parse(SelectorFile(before).bytes(), "t.safetensors", method);
+    ASSERT_TRUE(after.ok()) << after.error().message;
+    EXPECT_EQ(after->method, method);
+    EXPECT_EQ(after->model, "m");
+    EXPECT_EQ(after->source, "a test");
+    ASSERT_EQ(after->layers.size(), 2u);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto now = tensors_of(after->layers[i]), then = tensors_of(before.layers[i]);
+      ASSERT_EQ(now.size(), then.size());
+      for (std::size_t j = 0; j < now.size(); ++j) {
+        EXPECT_EQ(now[j].second.shape, then[j].second.shape) << now[j].first;
+        EXPECT_EQ(now[j].second.values, then[j].second.values) << now[j].first;
+        n += now[j].second.values.size();
+      }
+    }
+    EXPECT_EQ(after->bytes(), n * sizeof(float));
   }
+}
+
+TEST(SelectorWeights, of_one_method_are_refused_for_another) {
+  for (const SelectorMethod method : kSelectorMethods)
+    for (const SelectorMethod wanted : kSelectorMethods) {
+      const std::string why = why_not(SelectorFile(small(method)).bytes(), wanted);
+      if (method == wanted) {
+        EXPECT_EQ(why, "accepted");
+      } else {
+        EXPECT_THAT(why, HasSubstr("is for the method \"" + std::string(to_text(method)) +
+                                   "\", where \"" + std::string(to_text(wanted)) + "\" is wanted"));
+      }
+    }
+}
+
+TEST(SelectorWeights, of_gates_and_convolutions_must_match_one_another) {
+  const auto gate = [](auto&& change) {
+    SelectorWeights weights = small(SelectorMethod::attention_gate);
+    change(std::get<SelectorWeights::AttentionGate>(weights.layers[1]));
+    return why_not(SelectorFile(weights).bytes(), SelectorMethod::attention_gate);
+  };
+  const auto mixing = [](auto&& change) {
+    SelectorWeights weights = small(SelectorMethod::lococo);
+    change(std::get<SelectorWeights::LoCoCo>(weights.layers[1]));
+    return why_not(SelectorFile(weights).bytes(), SelectorMethod::lococo);
+  };
+  const auto wrong = HasSubstr("layer 1 whose tensors do not match");
+  EXPECT_EQ(gate([](auto&) {}), "accepted");
+  EXPECT_THAT(gate([](auto& of) { std::swap(of.k.shape[0], of.k.shape[1]); }), wrong);
+  EXPECT_THAT(gate([](auto& of) { std::swap(of.v.shape[0], of.v.shape[1]); }), wrong);
+  EXPECT_THAT(gate([](auto& of) { std::swap(of.out.shape[0], of.out.shape[1]); }), wrong);
+  EXPECT_THAT(gate([](auto& of) { of.bias = {.shape = {2}, .values = {1, 2}}; }), wrong);
+  EXPECT_THAT(
+      gate([](auto& of) {
+        of.bias = {.shape = {1, 1}, .values = {1}};
+      }),
+      HasSubstr("invalid tensor \"layers.1.out.bias\": it needs \"dtype\" F16, BF16 or F32, "
+                "a \"shape\" of 1 dimension and"));
+  EXPECT_EQ(mixing([](auto&) {}), "accepted");
+  EXPECT_THAT(mixing([](auto& of) { of.bias = {.shape = {1}, .values = {1}}; }), wrong);
+  EXPECT_THAT(mixing([](auto& of) {
+                of.conv = {.shape = {2, 4, 2}, .values = std::vector<float>(16)};
+              }),
+              wrong);
+  for (const float blend : {-0.01f, 1.01f})
+    EXPECT_THAT(mixing([&](auto& of) { of.normalizer.values[0] = blend; }), wrong);
+  EXPECT_THAT(mixing([](auto& of) { of.normalizer = {.shape = {2}, .values = {0, 0}}; }), wrong);
+  EXPECT_THAT(mixing([](auto& of) {
+                of.conv.shape = {8, 3};
+              }),
+              HasSubstr("a \"shape\" of 3 dimensions"));
 }
 
 TEST(SelectorWeights, of_two_bytes_are_halves_or_the_upper_part_of_floats) {
@@ -75,11 +150,12 @@ TEST(SelectorWeights, of_two_bytes_are_halves_or_the_upper_part_of_floats) {
       R"(, "layers.0.fc2.weight": {"dtype": "BF16", "shape": [2,1], "data_offsets": [4,8]})";
   using namespace std::string_view_literals;
   const std::string_view values = "\x00\x3c\x00\xc0\x00\x40\x80\xbf"sv;  // 1, -2; 2, -1
-  const auto read =
-      SelectorWeights::parse(test::safetensors("{" + metadata + tensors + "}", values), "t");
+  const auto read = SelectorWeights::parse(
+      test::safetensors("{" + metadata + tensors + "}", values), "t", SelectorMethod::locret);
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_THAT(read->layers[0].fc1, testing::ElementsAre(1, -2));
-  EXPECT_THAT(read->layers[0].fc2, testing::ElementsAre(2, -1));
+  const auto& layer = std::get<SelectorWeights::Locret>(read->layers[0]);
+  EXPECT_THAT(layer.fc1.values, testing::ElementsAre(1, -2));
+  EXPECT_THAT(layer.fc2.values, testing::ElementsAre(2, -1));
 }
 
 TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
@@ -104,11 +180,13 @@ TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
   EXPECT_THAT(with("\"version\": \"1\"", "\"version\": \"2\""),
               HasSubstr("\"version\" must be \"1\""));
   EXPECT_THAT(with("satchel-selector", "pt"), HasSubstr("not a selector file"));
-  EXPECT_THAT(with("locret", "lococo"), HasSubstr("is for the method \"lococo\""));
+  EXPECT_THAT(with("locret", "duo"), HasSubstr("is for the method \"duo\", where \"locret\""));
   EXPECT_THAT(with("\"m\"", "\"\""), HasSubstr("does not name its model"));
   for (const char* name : {"layers.00.fc1.weight", "layers.x.fc1.weight", "layers.0.fc1.bias",
                            "layers.-1.fc1.weight", "layers.99999999999999999999.fc1.weight"})
-    EXPECT_THAT(with("layers.0.fc1.weight", name), HasSubstr("which Locret does not use")) << name;
+    EXPECT_THAT(with("layers.0.fc1.weight", name),
+                HasSubstr("which the method \"locret\" does not use"))
+        << name;
   EXPECT_THAT(with("layers.1.fc1", "layers.2.fc1"), HasSubstr("lacks a tensor of layer 1"));
   EXPECT_THAT(with("layers.0.fc2", "layers.1.fc2"), HasSubstr("is not JSON"));  // it stands twice
   for (const auto& [from, to] :
@@ -119,11 +197,11 @@ TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
     EXPECT_THAT(with(from, to), HasSubstr("has an invalid tensor \"layers.0.fc1.weight\"")) << to;
   for (const char* place : {"[0,72]", "[12,84]"})
     EXPECT_THAT(with("[84,156]", place), HasSubstr("has tensors that overlap")) << place;
-  EXPECT_THAT(with("[1,3]", "[3,1]"), HasSubstr("layer 0 whose two tensors do not match"));
+  EXPECT_THAT(with("[1,3]", "[3,1]"), HasSubstr("layer 0 whose tensors do not match"));
   EXPECT_THAT(why_not(good.bytes() + "more"), HasSubstr("bytes of values, but its tensors need"));
   SelectorWeights weights = small();
   for (const float x : {std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
-    weights.layers[1].fc2[2] = x;
+    std::get<SelectorWeights::Locret>(weights.layers[1]).fc2.values[2] = x;
     EXPECT_THAT(why_not(SelectorFile(weights).bytes()),
                 HasSubstr("NaN or infinite value in layer 1"));
   }
@@ -131,36 +209,40 @@ TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
 
 // Every end and every byte: an error or weights that hold together, never more.
 TEST(SelectorWeights, of_any_bytes_are_refused_or_whole) {
-  const std::string good = SelectorFile(small()).bytes();
-  const auto check = [](const std::string& bytes) {
-    const Result<SelectorWeights> weights = SelectorWeights::parse(bytes, "t.safetensors");
-    if (!weights.ok()) {
-      EXPECT_EQ(weights.error().code, "SELECTOR_WEIGHTS");
-      return;
-    }
-    for (const SelectorWeights::Layer& layer : weights->layers) {
-      EXPECT_EQ(layer.fc1.size(), layer.n_in * layer.n_hidden);
-      EXPECT_EQ(layer.fc2.size(), layer.n_out * layer.n_hidden);
-      EXPECT_LE(layer.fc1.size() * 2, bytes.size());
-      for (const float x : layer.fc1) EXPECT_TRUE(std::isfinite(x));
-    }
-  };
-  for (std::size_t n = 0; n < good.size(); ++n) check(good.substr(0, n));
-  for (std::size_t at = 0; at < good.size(); ++at)
-    for (const int flip : {0x01, 0x04, 0x10, 0x80, 0xff}) {
-      std::string bytes = good;
-      bytes[at] = static_cast<char>(bytes[at] ^ flip);
-      check(bytes);
-    }
+  for (const SelectorMethod method : kSelectorMethods) {
+    const std::string good = SelectorFile(small(method)).bytes();
+    const auto check = [&](const std::string& bytes) {
+      const auto weights = SelectorWeights::parse(bytes, "t.safetensors", method);
+      if (!weights.ok()) {
+        EXPECT_EQ(weights.error().code, "SELECTOR_WEIGHTS");
+        return;
+      }
+      EXPECT_LE(weights->bytes() / 2, bytes.size());
+      for (const SelectorWeights::Layer& layer : weights->layers)
+        for (const auto& [name, tensor] : tensors_of(layer)) {
+          std::size_t n = 1;
+          for (const std::size_t size : tensor.shape) n *= size;
+          EXPECT_EQ(tensor.values.size(), n) << name;
+          for (const float x : tensor.values) EXPECT_TRUE(std::isfinite(x)) << name;
+        }
+    };
+    for (std::size_t n = 0; n < good.size(); ++n) check(good.substr(0, n));
+    for (std::size_t at = 0; at < good.size(); ++at)
+      for (const int flip : {0x01, 0x04, 0x10, 0x80, 0xff}) {
+        std::string bytes = good;
+        bytes[at] = static_cast<char>(bytes[at] ^ flip);
+        check(bytes);
+      }
+  }
 }
 
 CacheDriver driver_of(const std::string& trigger,
-                      std::shared_ptr<const SelectorWeights> selector = nullptr) {
+                      std::optional<SelectorSet> selectors = std::nullopt) {
   return CacheDriver({.recipe = lane_table_recipe(trigger, R"({ "use": "locret" })"),
                       .n_layers = 2,
                       .n_heads = 4,
                       .head_dim = kDim,
-                      .selector = std::move(selector)});
+                      .selectors = std::move(selectors)});
 }
 
 // The paper's formula by plain loops, of a lane's token as the driver made it up.
@@ -168,14 +250,14 @@ double score_of(CacheDriver& driver, std::size_t layer, std::size_t head, std::s
   std::vector<float> x = driver.q(layer, t);
   for (const float k : driver.k(layer, t)) x.push_back(k);
   for (const float v : driver.v(layer, t)) x.push_back(half_to_float(float_to_half(v)));
-  const SelectorWeights::Layer& taught = driver.shape().selector->layers[layer];
-  EXPECT_EQ(x.size(), taught.n_in);
+  const auto& taught = std::get<SelectorWeights::Locret>(
+      driver.shape().selectors.of(SelectorMethod::locret)->layers[layer]);
+  EXPECT_EQ(x.size(), taught.fc1.n_columns());
   double score = 0;
-  for (std::size_t i = 0; i < taught.n_hidden; ++i) {
+  for (std::size_t i = 0; i < taught.fc1.n_rows(); ++i) {
     double sum = 0;
-    for (std::size_t c = 0; c < x.size(); ++c)
-      sum += double{taught.fc1[i * taught.n_in + c]} * double{x[c]};
-    score += double{taught.fc2[head * taught.n_hidden + i]} * sum / (1 + std::exp(-sum));
+    for (std::size_t c = 0; c < x.size(); ++c) sum += double{taught.fc1.row(i)[c]} * double{x[c]};
+    score += double{taught.fc2.row(head)[i]} * sum / (1 + std::exp(-sum));
   }
   return score;
 }
@@ -211,16 +293,22 @@ TEST(LocretScorer, keeps_the_tokens_that_score_most_beside_both_ends) {
   }
 }
 
+// Made-up weights, larger or smaller.
+SelectorSet times(float factor) {
+  SelectorWeights weights = test::selector_of(SelectorMethod::locret, shape_of(2));
+  for (SelectorWeights::Layer& layer : weights.layers) {
+    auto& locret = std::get<SelectorWeights::Locret>(layer);
+    for (float& x : locret.fc1.values) x *= factor;
+    for (float& x : locret.fc2.values) x *= factor;
+  }
+  return test::set_of(std::move(weights));
+}
+
 // Lo1.
 TEST(LocretScorer, of_zero_weights_keeps_the_lowest_positions) {
   constexpr std::int32_t kTail = 16, kHalf = kText / 2;
-  auto zeros = std::make_shared<SelectorWeights>(*test::selector_of(shape_of(2)));
-  for (SelectorWeights::Layer& layer : zeros->layers) {
-    std::ranges::fill(layer.fc1, 0.0f);
-    std::ranges::fill(layer.fc2, 0.0f);
-  }
   CacheDriver driver(
-      {.recipe = "locret", .n_layers = 2, .n_heads = 4, .head_dim = kDim, .selector = zeros});
+      {.recipe = "locret", .n_layers = 2, .n_heads = 4, .head_dim = kDim, .selectors = times(0)});
   ASSERT_TRUE(driver.read(kText).ok());
   std::vector<std::int32_t> expected(kHalf);
   std::iota(expected.begin(), expected.end() - kTail, 0);
@@ -229,12 +317,7 @@ TEST(LocretScorer, of_zero_weights_keeps_the_lowest_positions) {
 }
 
 TEST(LocretScorer, stays_finite_where_the_network_overflows) {
-  auto huge = std::make_shared<SelectorWeights>(*test::selector_of(shape_of(2)));
-  for (SelectorWeights::Layer& layer : huge->layers) {
-    for (float& x : layer.fc1) x *= 1e38f;
-    for (float& x : layer.fc2) x *= 1e38f;
-  }
-  CacheDriver driver = driver_of(kWaits, huge);
+  CacheDriver driver = driver_of(kWaits, times(1e38f));
   ASSERT_TRUE(driver.read(kText).ok());
   for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
     const std::vector<float> scores = driver.cache().inspector().pending_scores(lane).value();
@@ -256,41 +339,23 @@ Error refused(const CacheShape& shape, const Recipe& recipe) {
 }
 
 TEST(TrainedRecipes, without_their_weights_are_refused_and_say_what_to_do) {
-  const Error locret = refused(shape_of(2), Recipe::builtin("locret").value());
-  EXPECT_EQ(locret.kind, ErrorKind::not_found);
-  EXPECT_EQ(locret.code, "SELECTOR_WEIGHTS");
-  EXPECT_THAT(locret.message, HasSubstr("needs weights trained for this model"));
-  EXPECT_THAT(locret.message, HasSubstr("Train them with training/locret"));
-  EXPECT_THAT(locret.message,
-              HasSubstr("\"keydiff\" and \"expected-attention\" need no such weights"));
-  for (const auto& [name, instead] :
-       {std::pair("attention-gate", "\"compactor\""), std::pair("lococo", "\"h2o\"")}) {
-    const Error error = Recipe::builtin(name).error();
-    EXPECT_EQ(error.kind, ErrorKind::unsupported) << name;
+  for (const auto& [name, method, stage, instead] :
+       {std::tuple("locret", SelectorMethod::locret, "The scorer \"locret\"",
+                   "\"keydiff\" and \"expected-attention\" need no such weights"),
+        std::tuple("attention-gate", SelectorMethod::attention_gate,
+                   "The scorer \"attention_gate\"", "The recipe \"compactor\" also"),
+        std::tuple("lococo", SelectorMethod::lococo, "The merger \"lococo\"",
+                   "The recipe \"h2o\" keeps")}) {
+    CacheShape shape = shape_of(2);
+    shape.selectors = test::selectors_of(shape);
+    shape.selectors.set(method, nullptr);  // those of the others do not help
+    const Error error = refused(shape, Recipe::builtin(name).value());
+    EXPECT_EQ(error.kind, ErrorKind::not_found) << name;
     EXPECT_EQ(error.code, "SELECTOR_WEIGHTS") << name;
-    EXPECT_THAT(error.message, HasSubstr("trained together with the model")) << name;
-    EXPECT_THAT(error.message, HasSubstr(instead)) << name;
-  }
-}
-
-TEST(TrainedRecipes, that_are_only_listed_are_these_two) {
-  std::vector<std::string> listed;
-  for (const RefusedStage& each : refused_stages())
-    if (!each.recipe.empty()) listed.emplace_back(each.recipe);
-  EXPECT_THAT(listed, testing::ElementsAre("attention-gate", "lococo"));
-}
-
-TEST(TrainedRecipes, of_a_file_that_names_a_refused_scorer_are_refused_with_the_same_words) {
-  for (const RefusedStage& each : refused_stages()) {
-    if (each.kind != StageKind::scorer) continue;
-    std::string json = Recipe::builtin("keydiff").value().json();
-    const std::string from = "\"use\":\"keydiff\"",
-                      to = "\"use\":\"" + std::string(each.name) + "\"";
-    ASSERT_NE(json.find(from), std::string::npos) << json;
-    json.replace(json.find(from), from.size(), to);
-    const auto recipe = Recipe::parse(json);
-    ASSERT_FALSE(recipe.ok()) << each.name;
-    EXPECT_EQ(recipe.error().message, each.error().message);
+    EXPECT_THAT(error.message,
+                HasSubstr(std::string(stage) + " needs weights trained for this model"));
+    EXPECT_THAT(error.message, HasSubstr("Train them with training/" + std::string(name)));
+    EXPECT_THAT(error.message, HasSubstr(instead));
   }
 }
 
@@ -298,13 +363,23 @@ TEST(TrainedRecipes, refuse_weights_of_a_model_of_another_shape) {
   for (const CacheShape& other :
        {shape_of(1), shape_of(3),
         CacheShape{.layers = {2, {.n_heads = 2, .n_kv_heads = 2, .head_dim = kDim}}},
-        CacheShape{.layers = {2, {.n_heads = 6, .n_kv_heads = 1, .head_dim = kDim}}}}) {
-    CacheShape shape = shape_of(2);
-    shape.selector = test::selector_of(other);
-    const auto cache = Cache::open(arena(), shape, Recipe::builtin("locret").value());
-    ASSERT_FALSE(cache.ok());
-    EXPECT_EQ(cache.error().code, "SELECTOR_WEIGHTS");
-    EXPECT_THAT(cache.error().message, HasSubstr("do not fit this model"));
+        CacheShape{.layers = {2, {.n_heads = 6, .n_kv_heads = 1, .head_dim = kDim}}},
+        CacheShape{.layers = {2, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 2 * kDim}}}}) {
+    for (const auto& [name, method] : {std::pair("locret", SelectorMethod::locret),
+                                       std::pair("attention-gate", SelectorMethod::attention_gate),
+                                       std::pair("lococo", SelectorMethod::lococo)}) {
+      // A convolution is the same for every head.
+      if (method == SelectorMethod::lococo && other.n_layers() == 2 &&
+          other.layers[0].head_dim == kDim)
+        continue;
+      CacheShape shape = shape_of(2);
+      shape.selectors = test::set_of(test::selector_of(method, other));
+      const auto cache = Cache::open(arena(), shape, Recipe::builtin(name).value());
+      ASSERT_FALSE(cache.ok()) << name;
+      EXPECT_EQ(cache.error().code, "SELECTOR_WEIGHTS");
+      EXPECT_THAT(cache.error().message, HasSubstr("The selector weights for \"" +
+                                                   std::string(name) + "\" do not fit this model"));
+    }
   }
 }
 

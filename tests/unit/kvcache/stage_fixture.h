@@ -122,9 +122,9 @@ struct KnownMap {
       seen.work = work.data();
     }
     const kernels::ExactRun chunk = keys(n_keys - std::min(n_keys, count), count);
-    const SelectorWeights::Layer taught = test::selector_layer(layer, 4, 3);
+    const SelectorSet taught = test::selectors_of({.layers = {layer}});
     seen.chunk = {&chunk, 1};
-    seen.selector = &taught;
+    seen.selectors = LayerSelectors(taught, 0);
     const Result<void> done = scorer.observe(backend, seen, {&lane, 1});
     EXPECT_TRUE(done.ok());
   }

@@ -1,4 +1,4 @@
-// How the words of a chat are held, as every front end is told.
+// How the words of a chat are held, and what an answer looked at, as every front end is told.
 #include "runtime/chat/held_text.h"
 
 #include <gmock/gmock.h>
@@ -136,6 +136,67 @@ TEST(ChatHeld, a_document_in_parts_is_one_message) {
     EXPECT_GE(words[i].words.begin, words[i - 1].words.end);
   EXPECT_LE(words.back().words.end, document.size());
   EXPECT_GT(words.back().words.end, document.size() / 2);
+}
+
+double attention_on(const AttendedText& text, std::size_t message) {
+  double sum = 0;
+  for (const AttendedWords& each : text.messages.at(message).words) sum += each.share;
+  return sum;
+}
+
+TEST(ChatAttended, what_the_newest_answer_looked_at_is_told_of_every_message) {
+  for (const bool keeps : {true, false}) {
+    const auto service =
+        test::open_chat_service(keeps ? std::make_shared<test::MemoryChats>() : nullptr);
+    const ChatHandle chat =
+        value_of(service->begin({.memory = {value_of(resolve_recipe("kivi-4")), 0}}));
+    value_of(service->attach(
+        chat, {.title = "tower.txt", .text = "The brass bell hangs in the old room."}));
+    EXPECT_EQ(value_of(service->attended(chat)).answer.value, 0) << "\"Noted.\" is no answer";
+    const GenerateReport answer =
+        value_of(service->send(chat, "Where does the bell hang?", Sampling{}));
+    std::vector<AttendedText> told;
+    const ChatCall listening = {.stop = {}, .sink = [&](ChatHandle, const ChatEvent& event) {
+                                  if (const auto* text = std::get_if<AttendedText>(&event))
+                                    told.push_back(*text);
+                                }};
+    const AttendedText text = value_of(service->attended(chat, listening));
+    ASSERT_THAT(told, SizeIs(1));
+    EXPECT_EQ(text.answer, answer.answer);
+    EXPECT_GT(text.n_queries, 0u);
+    EXPECT_EQ(text.n_tokens, service->session(chat)->n_read());
+    ASSERT_THAT(text.messages, SizeIs(4));
+    EXPECT_EQ(text.messages[3].message, answer.answer);
+    double all = 0;
+    for (std::size_t i = 0; i < text.messages.size(); ++i) {
+      EXPECT_GT(attention_on(text, i), 0) << i;
+      all += attention_on(text, i);
+    }
+    EXPECT_LE(all, 1 + 1e-4);
+  }
+}
+
+TEST(ChatAttended, a_document_in_parts_is_one_message_and_a_chat_without_answer_has_nothing) {
+  const auto service = test::open_chat_service(std::make_shared<test::MemoryChats>());
+  const ChatHandle chat = value_of(service->begin(
+      {.memory = {value_of(resolve_recipe("full")), 0}, .beyond = BeyondContext::episodes}));
+  EXPECT_TRUE(value_of(service->attended(chat)).messages.empty());
+  std::string document;
+  for (int i = 0; document.size() < 40'000; ++i)
+    document += "Line " + std::to_string(i) + ": the brass bell hangs in the old room.\n";
+  value_of(service->attach(chat, {.title = "tower.txt", .text = document}));
+  value_of(service->send(chat, "What is in line 3?", Sampling{}));
+  const AttendedText text = value_of(service->attended(chat));
+  ASSERT_FALSE(text.messages.empty());
+  const auto& words = text.messages.front().words;
+  ASSERT_FALSE(words.empty());
+  for (std::size_t i = 1; i < words.size(); ++i)
+    EXPECT_GE(words[i].words.begin, words[i - 1].words.end);
+  EXPECT_LE(words.back().words.end, document.size());
+  double all = 0;
+  for (std::size_t i = 0; i < text.messages.size(); ++i) all += attention_on(text, i);
+  EXPECT_GT(all, 0);
+  EXPECT_LE(all, 1 + 1e-4);
 }
 
 TEST(ChatHeld, an_empty_chat_has_nothing) {

@@ -86,7 +86,8 @@ TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_i
   EXPECT_TRUE(engine_with_folder()->profile_damage().empty());
   const std::string& fingerprint = shared_engine().fingerprint();
   for (const fs::path& path :
-       {file(), key_bases_file(folder_, fingerprint), selector_file(folder_, fingerprint)})
+       {file(), key_bases_file(folder_, fingerprint),
+        selector_file(folder_, fingerprint, kvcache::SelectorMethod::lococo)})
     std::ofstream(path) << "torn";
   const auto engine = engine_with_folder();
   std::vector<std::string> codes;

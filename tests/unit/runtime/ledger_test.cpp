@@ -55,6 +55,44 @@ TEST(Ledger, a_step_whose_exact_reading_is_gone_stays_unmeasured) {
   EXPECT_EQ(ledger.entries()[1].fidelity.n_tokens, 128u);
 }
 
+TEST(Ledger, what_moving_cost_is_measured_by_itself) {
+  Ledger ledger;
+  LedgerEntry moved = step(7);
+  moved.cause = LedgerCause::placed;
+  moved.reuse = {.n_tokens = 900, .n_read = 160, .ms = 20, .reading_ms = 300};
+  LedgerEntry reread = moved;
+  reread.cause = LedgerCause::corrected;
+  reread.reuse = {.n_read = 40, .ms = 3};
+  ledger.add(moved);
+  ledger.add(reread);
+  ledger.add(step(2));
+  ledger.measured(measured_at(100));
+  EXPECT_EQ(ledger.entries()[0].fidelity.n_tokens, 0u);
+  EXPECT_EQ(ledger.entries()[2].fidelity.measured_at, 100u);
+  ledger.measured_moved(measured_at(200));
+  EXPECT_EQ(ledger.entries()[0].fidelity.measured_at, 200u);
+  EXPECT_EQ(ledger.entries()[1].fidelity.n_tokens, 0u) << "nothing was moved";
+  EXPECT_EQ(ledger.entries()[2].fidelity.measured_at, 100u);
+  ledger.add(moved);
+  ledger.measured_moved(measured_at(300));
+  EXPECT_EQ(ledger.entries()[0].fidelity.measured_at, 200u);
+  EXPECT_EQ(ledger.entries()[3].fidelity.measured_at, 300u);
+}
+
+TEST(Reuse, saves_time_unless_it_is_known_not_to) {
+  EXPECT_TRUE((Reuse{.n_tokens = 100, .ms = 10, .reading_ms = 11}.saves_time()));
+  EXPECT_FALSE((Reuse{.n_tokens = 100, .ms = 11, .reading_ms = 11}.saves_time()));
+  EXPECT_TRUE((Reuse{.n_tokens = 100, .ms = 11}.saves_time())) << "the speed is not known";
+  const Reuse known{.n_tokens = 10, .n_read = 1, .ms = 2, .reading_ms = 3};
+  EXPECT_EQ(sum_of(known, known).reading_ms, 6);
+  EXPECT_EQ(sum_of(known, {}).reading_ms, 3);
+  const Reuse sum = sum_of(known, {.n_tokens = 5, .ms = 4});
+  EXPECT_EQ(sum.reading_ms, 0) << "of a part it is not known";
+  EXPECT_EQ(sum.n_tokens, 15u);
+  EXPECT_EQ(sum.n_read, 1u);
+  EXPECT_EQ(sum.ms, 6);
+}
+
 TEST(Ledger, is_bounded_and_its_sums_stay_true) {
   Ledger ledger;
   std::size_t n_lowered = 0, n_evicted = 0;
@@ -116,6 +154,26 @@ TEST(MeterText, comes_back_as_it_was) {
   EXPECT_TRUE(meter_from(to_text(Meter())).has_value());
 }
 
+TEST(MeterText, tells_of_moved_text_and_else_has_the_older_form) {
+  Meter meter = some_meter();
+  ASSERT_EQ(to_text(meter).substr(0, 2), "1\n");
+  LedgerEntry moved = step(3);
+  moved.cause = LedgerCause::corrected;
+  moved.reuse = {.n_tokens = 900, .n_read = 160, .ms = 20.5, .reading_ms = 1.0 / 3};
+  meter.ledger.add(moved);
+  const std::string text = to_text(meter);
+  EXPECT_EQ(text.substr(0, 2), "2\n");
+  const auto again = meter_from(text);
+  ASSERT_TRUE(again.has_value()) << text;
+  EXPECT_EQ(to_text(*again), text);
+  const LedgerEntry& entry = again->ledger.entries().back();
+  EXPECT_EQ(entry.cause, LedgerCause::corrected);
+  EXPECT_EQ(entry.reuse.n_tokens, 900u);
+  EXPECT_EQ(entry.reuse.n_read, 160u);
+  EXPECT_EQ(entry.reuse.ms, 20.5);
+  EXPECT_EQ(entry.reuse.reading_ms, 1.0 / 3);
+}
+
 TEST(MeterText, a_ledger_that_is_read_is_closed) {
   auto again = meter_from(to_text(some_meter()));
   ASSERT_TRUE(again.has_value());
@@ -155,7 +213,7 @@ TEST(MeterText, is_none_where_a_field_is_wrong) {
   const std::string head = "1\n0 1 0 1 0 0\n0 0 0 0 0\n";
   const std::string entry = "5 100 0 1 2 30 20 1 0 1 0 1 0 0\n";
   EXPECT_TRUE(meter_from(head + entry).has_value());
-  for (const char* text : {"", "2\n0 1 0 1 0 0\n0 0 0 0 0\n", "1\n", "1\n0 1 0 1 0 0\n",
+  for (const char* text : {"", "3\n0 1 0 1 0 0\n0 0 0 0 0\n", "1\n", "1\n0 1 0 1 0 0\n",
                            "1\n0 2 0 1 0 0\n0 0 0 0 0\n", "1\n0 1 0 1.5 0 0\n0 0 0 0 0\n",
                            "1\n0 1 0 1 0 0\n1 2 0 0 0\n", "1\n0 1 0 1 0 0\n0 0 0 0\n"})
     EXPECT_FALSE(meter_from(text).has_value()) << text;
@@ -164,6 +222,12 @@ TEST(MeterText, is_none_where_a_field_is_wrong) {
         "5 100 0 1 2 30 20 1\n", "5 100 0 1 2 30 20 1 0 1 0 1 0 0 7\n",
         "5 -100 0 1 2 30 20 1 0 1 0 1 0 0\n", "\n"})
     EXPECT_FALSE(meter_from(head + wrong).has_value()) << wrong;
+  const std::string moved = "2" + head.substr(1);
+  EXPECT_TRUE(meter_from(moved + "5 100 6 1 2 30 20 1 9 8 7 6 0 1 0 1 0 0\n").has_value());
+  for (const char* wrong :
+       {"5 100 8 1 2 30 20 1 9 8 7 6 0 1 0 1 0 0\n", "5 100 6 1 2 30 20 1 9 8 -7 6 0 1 0 1 0 0\n",
+        "5 100 6 1 2 30 20 1 9 8 7 inf 0 1 0 1 0 0\n", "5 100 6 1 2 30 20 1 0 1 0 1 0 0\n"})
+    EXPECT_FALSE(meter_from(moved + wrong).has_value()) << wrong;
 }
 
 }  // namespace

@@ -63,6 +63,14 @@ TEST_P(PlacedUnderEachPreset, is_read_at_its_ends_and_saved_as_it_stands) {
   EXPECT_EQ(session->n_placed(), read_.n_placed);
   EXPECT_EQ(session->n_read(), session->tokens().size());
   EXPECT_THAT(read_.reread, testing::IsEmpty());
+  EXPECT_EQ(read_.reuse.n_tokens, read_.n_placed);
+  std::size_t n_moved = 0, n_texts = 0;
+  for (const LedgerEntry& entry : session->ledger()) {
+    n_moved += entry.reuse.n_tokens;
+    n_texts += entry.cause == LedgerCause::placed ? 1u : 0u;
+  }
+  EXPECT_EQ(n_moved, read_.n_placed);
+  EXPECT_EQ(n_texts, 2u);
   expect_journal_holds(*session);
   value_of(session->save());
   const auto again = open(GetParam());

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/chat/correct_text.h"
+#include "runtime/engine_state.h"
 #include "support/failing_journal.h"
 #include "support/temp_folder.h"
 #include "unit/runtime/failing_engine.h"
@@ -124,6 +126,45 @@ TEST_F(Correct, exactly_read_text_answers_as_one_that_always_stood_so) {
   ask(*session, kPet);
   EXPECT_EQ(ids(*session), wanted);
   EXPECT_EQ(value_of(session->read_exactly({}, {})).read.n_tokens, 0u);
+}
+
+TEST_F(Correct, the_ledger_tells_what_was_moved_and_later_what_that_cost) {
+  const auto session = chat("full");
+  EXPECT_TRUE(session->ledger().empty());
+  const CorrectReport report = correct(*session, first_);
+  ASSERT_EQ(session->ledger().size(), 1u);
+  const LedgerEntry entry = session->ledger().front();
+  EXPECT_EQ(entry.cause, LedgerCause::corrected);
+  EXPECT_EQ(entry.n_tokens, session->n_read());
+  EXPECT_EQ(entry.reuse.n_tokens, report.n_placed);
+  EXPECT_EQ(entry.reuse.n_read, report.n_read);
+  EXPECT_EQ(entry.reuse.ms, report.ms);
+  EXPECT_GT(report.reading_ms, 0);
+  EXPECT_EQ(entry.reuse.reading_ms, report.reading_ms);
+  EXPECT_EQ(entry.bytes_after, session->stats().bytes);
+  EXPECT_EQ(entry.n_lowered + entry.n_evicted, 0u);
+  EXPECT_EQ(entry.fidelity.n_tokens, 0u);
+  value_of(session->save());
+  const auto again = open("full");
+  resume(*again);
+  ASSERT_EQ(again->ledger().size(), 1u);
+  EXPECT_EQ(again->ledger().front().reuse.n_tokens, report.n_placed);
+  const ExactReport exact = value_of(session->read_exactly({}, {}));
+  EXPECT_EQ(session->ledger().front().fidelity.kl, exact.placed.kl);
+  EXPECT_EQ(session->ledger().front().fidelity.n_tokens, exact.placed.n_tokens);
+}
+
+TEST_F(Correct, that_took_longer_than_reading_is_said_to_save_nothing) {
+  const auto session = chat("full");
+  shared_engine().state().read_ms_per_token = 1e-9;  // a machine that reads at once
+  const CorrectReport report = correct(*session, first_);
+  EXPECT_FALSE(session->ledger().back().reuse.saves_time());
+  EXPECT_EQ(no_gain_text({.ms = report.ms, .reading_ms = report.reading_ms}).empty(),
+            report.ms < 500);
+  EXPECT_EQ(no_gain_text({.ms = 2000, .reading_ms = 1500}),
+            "No time was saved: it took 2.0 s, and reading would have taken about 1.5 s.");
+  EXPECT_EQ(no_gain_text({.ms = 2000, .reading_ms = 2500}), "");
+  EXPECT_EQ(no_gain_text({.ms = 2000}), "") << "it is not known";
 }
 
 TEST_F(Correct, stopped_it_stands_and_the_rest_is_read_for_the_next_answer) {

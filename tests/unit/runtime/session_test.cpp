@@ -257,7 +257,7 @@ TEST_F(SessionTest, a_full_arena_is_an_error_that_says_what_to_do_and_nothing_is
   EXPECT_GT(session->n_read(), 250u);
   EXPECT_LT(session->n_read(), session->tokens().size());
   EXPECT_THAT(full.error().message,
-              HasSubstr(" " + std::to_string(session->n_read()) + " tokens have been read"));
+              HasSubstr(" " + with_thousands(session->n_read()) + " tokens have been read"));
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
   EXPECT_EQ(full.error().message.find("limit of"), full.error().message.rfind("limit of"))
       << "said twice, in two units: " << full.error().message;

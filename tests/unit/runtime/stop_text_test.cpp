@@ -1,8 +1,8 @@
-#include "app/serve/stop_text.h"
+#include "runtime/sampler/stop_text.h"
 
 #include <gtest/gtest.h>
 
-namespace satchel::serve {
+namespace satchel::runtime {
 namespace {
 
 // Fed byte by byte, which is the hardest.
@@ -44,4 +44,4 @@ TEST(StopText, what_cannot_become_a_stop_is_not_held_back) {
 }
 
 }  // namespace
-}  // namespace satchel::serve
+}  // namespace satchel::runtime

@@ -1,0 +1,19 @@
+// Scenes of what is done beside talking: finding, settings, prompts, models, the server; of code;
+// and of a chat that is too long.
+#pragma once
+
+#include "scenes.h"
+
+namespace satchel::ui {
+
+void showFind(Scene& scene);
+void showCode(Scene& scene);
+void showFolders(Scene& scene);
+void showSettings(Scene& scene);
+void showSettingsOfOld(Scene& scene);
+void showPrompts(Scene& scene);
+void showModels(Scene& scene);
+void showServer(Scene& scene);
+void showTooLong(Scene& scene);
+
+}  // namespace satchel::ui
