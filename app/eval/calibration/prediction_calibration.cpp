@@ -47,10 +47,7 @@ class SourceRows final : public PartialLayers {
 
  private:
   Result<void> append(std::vector<float>& to, const float* from, std::size_t n) {
-    const std::size_t at = to.size();
-    to.resize(at + n);
-    return engine_.model().backend().download(std::as_writable_bytes(std::span(to).subspan(at)),
-                                              reinterpret_cast<const std::byte*>(from));
+    return append_rows(engine_.model().backend(), to, from, n);
   }
 
   runtime::Engine& engine_;

@@ -45,10 +45,7 @@ class Collector final : public runtime::PrefillWatch {
 
  private:
   Result<void> append(std::vector<float>& to, const float* from, std::size_t n) {
-    const std::size_t at = to.size();
-    to.resize(at + n);
-    return engine_.model().backend().download(std::as_writable_bytes(std::span(to).subspan(at)),
-                                              reinterpret_cast<const std::byte*>(from));
+    return append_rows(engine_.model().backend(), to, from, n);
   }
 
   runtime::Engine& engine_;
@@ -102,6 +99,14 @@ Result<void> read_seen(const LaneSearch& search, std::span<const std::int32_t> i
                                                  .progress = progress,
                                                  .watch = &collector}));
   return {};
+}
+
+Result<void> append_rows(kernels::Backend& backend, std::vector<float>& to, const float* from,
+                         std::size_t n) {
+  const std::size_t at = to.size();
+  to.resize(at + n);
+  return backend.download(std::as_writable_bytes(std::span(to).subspan(at)),
+                          reinterpret_cast<const std::byte*>(from));
 }
 
 std::size_t n_heads_of(const runtime::ModelConfig& config) {

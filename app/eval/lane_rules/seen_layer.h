@@ -38,6 +38,10 @@ Result<void> read_seen(const LaneSearch& search, std::span<const std::int32_t> i
                        std::size_t part, std::size_t n_parts, const SeeLayer& see,
                        SeenLayers which = SeenLayers::without_window);
 
+// Brings n floats of the backend's memory behind those that are there.
+Result<void> append_rows(kernels::Backend& backend, std::vector<float>& to, const float* from,
+                         std::size_t n);
+
 std::size_t n_heads_of(const runtime::ModelConfig& config);
 // Of each lane the largest of its query heads.
 std::vector<double> largest_of_heads(const runtime::ModelConfig& config,
