@@ -61,10 +61,10 @@ void EngineServer::open(const EngineSetup& setup) {
   connect(m_engine.get(), &EngineClient::happened, this, [this](const runtime::ChatEvent& event) {
     std::string message = saidBytes(event);
     if (message.size() > kFrameBytesMost)
-      message = saidBytes(runtime::ChatEvent(
-          runtime::Failed{runtime::ChatTask::open_chat,
-                          {ErrorKind::unsupported, "MESSAGE_SIZE",
-                           "This chat has more words than the window can be sent (1 GiB)."}}));
+      message = saidBytes(runtime::ChatEvent(runtime::Failed{
+          runtime::ChatTask::open_chat,
+          {ErrorKind::unsupported, "MESSAGE_SIZE",
+           "This chat is too long for the window: its text is larger than 1 GiB."}}));
     say(message);
   });
   say(saidBytes(Opening{}));
