@@ -123,7 +123,7 @@ void for_each_document_word(std::string_view text, std::size_t page, const Docum
 }
 
 // A stretch of a document that the answers have too; n_words 0: none was found.
-struct Passage {
+struct DocumentStretch {
   std::size_t n_words = 0;
   std::size_t document = 0;
   IndexRange place;
@@ -131,9 +131,9 @@ struct Passage {
 };
 
 // For each stretch of the answers' words the first passage that has the most of its end.
-class Passages {
+class DocumentStretches {
  public:
-  explicit Passages(const AnswerWords& answers)
+  explicit DocumentStretches(const AnswerWords& answers)
       : answers_(answers), longest_(answers.automaton().n_states()) {}
 
   // false: stopped.
@@ -166,7 +166,7 @@ class Passages {
       if (longest_[state].n_words == 0)
         longest_[state] = longest_[answers_.automaton().link(state)];
   }
-  const Passage& of(State state) const { return longest_[state]; }
+  const DocumentStretch& of(State state) const { return longest_[state]; }
 
  private:
   struct Begin {
@@ -174,7 +174,8 @@ class Passages {
   };
   // Of the match and of the shorter stretches that end with it. Each of these is whole, and is
   // noted once.
-  void note(SuffixAutomaton::Match match, const std::deque<Begin>& begins, Passage passage) {
+  void note(SuffixAutomaton::Match match, const std::deque<Begin>& begins,
+            DocumentStretch passage) {
     for (; match.length >= kMarkedQuoteWords && longest_[match.state].n_words < match.length;
          match.state = answers_.automaton().link(match.state),
          match.length = answers_.automaton().length(match.state)) {
@@ -187,14 +188,14 @@ class Passages {
   }
 
   const AnswerWords& answers_;
-  std::vector<Passage> longest_;  // [states]
+  std::vector<DocumentStretch> longest_;  // [states]
 };
 
 // Words of the answers that stand in a passage, or its middle.
 struct Run {
   IndexRange words;
   std::size_t n_before = 0;  // words of the passage
-  Passage passage;
+  DocumentStretch passage;
 };
 // The longest is first, and of equal ones the one that comes first.
 struct ComesAfter {
@@ -206,11 +207,11 @@ struct ComesAfter {
 using Runs = std::priority_queue<Run, std::vector<Run>, ComesAfter>;
 
 // Those that cannot go on with the next word.
-Runs runs_of(const AnswerWords& answers, const Passages& passages) {
+Runs runs_of(const AnswerWords& answers, const DocumentStretches& passages) {
   Runs runs;
   const auto& words = answers.words();
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {  // the last one ends an answer
-    const Passage& passage = passages.of(words[i].state);
+    const DocumentStretch& passage = passages.of(words[i].state);
     const IndexRange run{i + 1 - passage.n_words, i + 1};
     if (passages.of(words[i + 1].state).n_words <= passage.n_words && answers.suffice(run))
       runs.push({run, 0, passage});
@@ -248,7 +249,7 @@ std::vector<Run> choose(const AnswerWords& answers, Runs runs) {
 Quote quote_of(const Run& run, const AnswerWords& answers,
                std::span<const std::string_view> documents) {
   const auto& first = answers.words()[run.words.begin];
-  const Passage& passage = run.passage;
+  const DocumentStretch& passage = run.passage;
   Quote quote{.answer = first.answer,
               .said = {first.place.begin, answers.words()[run.words.end - 1].place.end},
               .document = passage.document,
@@ -275,7 +276,7 @@ Result<std::vector<Quote>> find_quotes(std::span<const std::string_view> answers
                                        std::span<const std::string_view> documents,
                                        const std::stop_token& stop) {
   const AnswerWords words(answers);
-  Passages passages(words);
+  DocumentStretches passages(words);
   for (std::size_t i = 0; i < documents.size(); ++i)
     if (!passages.read(i, documents[i], stop)) return call_stopped();
   passages.finish();
