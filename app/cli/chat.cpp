@@ -23,7 +23,7 @@ Result<void> read_grammar(ChatOptions& options) {
       is_schema ? runtime::grammar_of_schema(text) : runtime::parse_gbnf(text);
   if (!made.ok())
     return Error{made.error().kind, made.error().code, path + ": " + made.error().message};
-  options.common.sampling.grammar =
+  options.common.sampling.rest.grammar =
       std::make_shared<const runtime::Grammar>(std::move(made).value());
   return {};
 }
@@ -72,7 +72,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
   command->add_flag("--on-disk", options->common.on_disk,
                     "Keep on disk, exactly, what --budget has no room for, instead of compressing "
                     "it: the same answers, more slowly; recipes full and quest, on the CPU");
-  add_sampling_options(*command, options->common);
+  add_sampling_options(*command, options->common.sampling);
   CLI::Option* const grammar =
       command
           ->add_option("--grammar", options->grammar_file,

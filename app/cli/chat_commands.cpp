@@ -8,6 +8,7 @@
 #include "app/cli/input.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/settings_text.h"
 #include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
@@ -37,6 +38,7 @@ constexpr const char* kHelp =
     "  /preset same     preview rereading the chat, which restores what was lowered to save "
     "memory\n"
     "  /limit, /preset  show the current limit or preset\n"
+    "  /settings        show how answers are made, and which of it is saved with the chat\n"
     "  /ledger          list every step that compressed or moved text, and its cost\n"
     "  /think off       answer without thinking first, if the model supports it; also: on, auto\n"
     "  /thoughts        show the model's thoughts before the last answer\n"
@@ -89,6 +91,8 @@ Result<void> ChatLoop::obey(const std::string& line) {
     console_.reply(kHelp);
   } else if (line == "/memory") {
     show_memory();
+  } else if (line == "/settings") {
+    console_.reply(app::describe(conversation_->answers(), options_.common.sampling));
   } else if (line == "/ledger") {
     const auto ledger = conversation_->session().ledger();
     console_.reply(ledger.empty() ? app::describe(ledger) : table_of(ledger));

@@ -12,6 +12,7 @@
 #include "app/cli/line_editor.h"
 #include "app/cli/meter_text.h"
 #include "app/cli/quote_text.h"
+#include "app/cli/settings_text.h"
 #include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
@@ -111,6 +112,8 @@ Result<void> ChatLoop::open() {
       return wants_cpu(error, is_kept);
     };
   SATCHEL_TRY_ASSIGN(conversation_, Conversation::open(options_.common, request, console_));
+  const std::string saved = describe_saved(conversation_->answers(), options_.common.sampling);
+  if (!saved.empty()) console_.note(saved);
   return {};
 }
 
@@ -295,19 +298,17 @@ bool ChatLoop::is_read_later(const Error& problem) {
 }
 
 Result<void> ChatLoop::answer(const std::string& question) {
-  SATCHEL_TRY_ASSIGN(
-      const runtime::GenerateReport report,
-      conversation_->service().send(conversation_->chat(), question, options_.common.sampling,
-                                    conversation_->call()));
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
+                     conversation_->service().send(conversation_->chat(), question, sampling(),
+                                                   conversation_->call()));
   return answered(report);
 }
 
 Result<void> ChatLoop::ask_all(const std::string& question) {
   was_all_named_ = true;
-  SATCHEL_TRY_ASSIGN(
-      const runtime::GenerateReport report,
-      conversation_->service().ask_all(conversation_->chat(), question, options_.common.sampling,
-                                       conversation_->call()));
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
+                     conversation_->service().ask_all(conversation_->chat(), question, sampling(),
+                                                      conversation_->call()));
   return answered(report);
 }
 
@@ -440,7 +441,7 @@ Result<void> ChatLoop::offer_cpu(const Error& error) {
   if (!wants_cpu(error, conversation_->is_kept()))
     return conversation_->has_session() ? Result<void>() : error;
   SATCHEL_TRY_ASSIGN(const std::optional<runtime::GenerateReport> report,
-                     conversation_->use_cpu(options_.common.sampling));
+                     conversation_->use_cpu(sampling()));
   has_packing_failed_ = false;
   return report ? answered(*report) : Result<void>();
 }

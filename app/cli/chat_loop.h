@@ -42,6 +42,11 @@ class ChatLoop {
   // Whether a person is there to say what next.
   bool asks() const { return console_.interactive() && options_.prompt.empty(); }
 
+  // As the options say, else as the chat does.
+  runtime::Sampling sampling() const {
+    return options_.common.sampling.over(conversation_->answers().sampling);
+  }
+
   Result<int> talk();
   Result<void> open();
   Result<void> read_documents();

@@ -61,6 +61,11 @@ bool Conversation::is_kept() const {
   return chat != nullptr && chat->is_kept(service_->store());
 }
 
+runtime::AnswerSettings Conversation::answers() const {
+  const runtime::OpenChat* chat = service_->chat(chat_);
+  return chat == nullptr ? runtime::AnswerSettings() : chat->answers();
+}
+
 runtime::ChatCall Conversation::call() const {
   return {begin_interruptible(), sink_};
 }
@@ -187,6 +192,7 @@ Result<void> Conversation::start_over() {
     SATCHEL_TRY(service_->save(chat_, call()));
     start_->memory = before->memory();
     start_->thinking = before->thinking();
+    start_->sampling = before->answers().sampling;
   }
   start_->name.clear();
   resumed_.reset();

@@ -47,6 +47,8 @@ class Conversation {
   runtime::Engine& engine() { return *service_->engine(); }
   runtime::ChatStore* store() { return service_->store(); }
   const std::string& name() const { return service_->chat(chat_)->name(); }
+  // What the chat itself says of its answers; the defaults where there is no chat (any more).
+  runtime::AnswerSettings answers() const;
   const std::optional<runtime::ResumeReport>& resumed() const { return resumed_; }
 
   // For calls on the service: Ctrl-C stops them, the console shows their progress.

@@ -117,47 +117,6 @@ void add_recipe_options(CLI::App& command, Options& options, const std::string& 
       ->type_name("BYTES");
 }
 
-void add_sampling_options(CLI::App& command, Options& options) {
-  runtime::Sampling& sampling = options.sampling;
-  command.add_option("--temperature", sampling.temperature, "Sampling temperature; 0: greedy")
-      ->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "Sample from the k most likely tokens; 0: off")
-      ->check(whole_number())
-      ->capture_default_str();
-  command
-      .add_option("--top-p", sampling.top_p, "Sample from the top share p of probability; 1: off")
-      ->capture_default_str();
-  command
-      .add_option("--min-p", sampling.min_p,
-                  "Minimum probability, relative to the likeliest token; 0: off")
-      ->capture_default_str();
-  command
-      .add_option("--repetition-penalty", sampling.repetition_penalty,
-                  "Penalty on repeated tokens; 1: off")
-      ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "Random seed; the same seed gives the same text")
-      ->check(whole_number())
-      ->capture_default_str();
-  command
-      .add_option("-n,--max-tokens", sampling.n_tokens_max,
-                  "Maximum tokens per answer, without thoughts; 0: no limit")
-      ->check(whole_number())
-      ->capture_default_str();
-  command.add_flag("!--allow-loops", sampling.ends_loops,
-                   "Do not stop an answer that keeps repeating itself");
-  command.add_flag(
-      "!--no-drafts", sampling.drafts,
-      "Generate token by token, without drafts from the text before; the answer is the "
-      "same");
-  command
-      .add_option(
-          "--self-drafts", sampling.self_draft_pages,
-          "Where the text before gives no drafts, let the model draft from so many pages of "
-          "each lane of its cache; the answer is the same. Pays only behind long texts")
-      ->type_name("PAGES")
-      ->check(CLI::Range(1, 10'000));
-}
-
 void add_output_file(CLI::App& command, std::string& file, const std::string& about) {
   command.add_option("--output", file, about)
       ->type_name("FILE")

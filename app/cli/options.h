@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "app/cli/sampling_options.h"
 #include "app/paths.h"
-#include "runtime/sampler/sampler.h"
 
 namespace satchel::app {
 
@@ -25,7 +25,7 @@ struct Options {
   std::string chat_template;
   std::size_t threads = 0;
   bool json = false, quiet = false;
-  runtime::Sampling sampling;
+  SamplingOptions sampling;
 };
 
 // Of --keep: 0.01 to 1. CLI11's own range lets NaN through.
@@ -37,7 +37,6 @@ void add_key_option(CLI::App& command, Options& options);      // --key-file
 void add_model_options(CLI::App& command, Options& options);   // --model --backend --threads …
 // --recipe --keep --budget; `fallback`: what the command takes where --recipe is not given.
 void add_recipe_options(CLI::App& command, Options& options, const std::string& fallback = "full");
-void add_sampling_options(CLI::App& command, Options& options);  // --temperature … --seed
 // Takes digits that say a number in these bounds: the parser itself reads "-3" into an unsigned
 // number as a very large one.
 CLI::Validator whole_number(std::uint64_t least = 0,

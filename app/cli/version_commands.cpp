@@ -53,10 +53,9 @@ Result<void> ChatLoop::edit(const std::string& text) {
     return Error{ErrorKind::invalid, "PARAM", "Write what to say instead: /edit TEXT."};
   const SessionMessage* last = last_of(conversation_->session().messages(), runtime::Role::user);
   if (last == nullptr) return nothing("message of yours");
-  SATCHEL_TRY_ASSIGN(
-      const runtime::GenerateReport report,
-      conversation_->service().send_instead(conversation_->chat(), last->id, text,
-                                            options_.common.sampling, conversation_->call()));
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
+                     conversation_->service().send_instead(conversation_->chat(), last->id, text,
+                                                           sampling(), conversation_->call()));
   return answered(report);
 }
 
@@ -111,10 +110,9 @@ Result<void> ChatLoop::again() {
   const SessionMessage* last =
       last_of(conversation_->session().messages(), runtime::Role::assistant);
   if (last == nullptr) return nothing("answer");
-  SATCHEL_TRY_ASSIGN(
-      const runtime::GenerateReport report,
-      conversation_->service().answer_again(conversation_->chat(), last->id,
-                                            options_.common.sampling, conversation_->call()));
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
+                     conversation_->service().answer_again(conversation_->chat(), last->id,
+                                                           sampling(), conversation_->call()));
   return answered(report);
 }
 

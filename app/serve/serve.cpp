@@ -42,7 +42,7 @@ Result<serve::ServerOptions> server_options(const ServeOptions& given) {
                                .limits = {},
                                .guard = {},
                                .shows_metrics = given.shows_metrics,
-                               .defaults = {given.common.sampling}};
+                               .defaults = {given.common.sampling.over({})}};
   options.guard.hosts = given.hosts;
   options.guard.origins = given.origins;
   const char* const named = std::getenv("SATCHEL_TOKEN_FILE");
@@ -143,7 +143,7 @@ void add_serve(CLI::App& app, const Choose& choose) {
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
-  add_sampling_options(*command, options->common);
+  add_sampling_options(*command, options->common.sampling);
   on_run(*command, choose, options,
          [](const ServeOptions& given, Console& console) { return run(given, console); });
 }
