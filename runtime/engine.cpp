@@ -68,11 +68,7 @@ void load_profiles(EngineState& state) {
       usable(state, find_head_budgets(dir, state.fingerprint, config), "head_budgets"));
   state.model->set_key_bases(
       usable(state, find_key_bases(dir, state.fingerprint, config), "key_bases"));
-  kvcache::SelectorSet selectors;
-  for (const kvcache::SelectorMethod method : kvcache::kSelectorMethods)
-    selectors.set(method, usable(state, find_selector(dir, state.fingerprint, config, method),
-                                 "selector_weights"));
-  state.model->set_selectors(std::move(selectors));
+  state.model->set_selectors(selectors_when_needed(dir, state.fingerprint, config));
 }
 
 kernels::BackendOptions backend_options(const EngineOptions& options) {
@@ -183,10 +179,7 @@ const ChatTemplate& Engine::chat_template() const {
   return *state_->chat_template;
 }
 std::size_t Engine::weight_bytes() const {
-  std::size_t bytes = state_->model->weights().bytes;
-  for (const auto& selector : config().selectors.by_method)
-    if (selector != nullptr) bytes += selector->bytes();
-  return bytes;
+  return state_->model->weights().bytes + config().selectors.bytes_in_memory();
 }
 std::string Engine::device() const {
   return state_->backend->device();

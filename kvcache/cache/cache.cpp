@@ -32,10 +32,11 @@ Result<void> check_shape(const CacheShape& shape) {
     return Error{
         ErrorKind::invalid, "KEY_BASES",
         "The key bases do not fit this model: its number of lanes or its key size differs."};
-  for (const auto& weights : shape.selectors.by_method)
-    if (weights != nullptr && !shape.suits(*weights))
+  for (const SelectorMethod method : kSelectorMethods)
+    if (const SelectorWeights* weights = shape.selectors.in_memory(method);
+        weights != nullptr && !shape.suits(*weights))
       return Error{ErrorKind::invalid, "SELECTOR_WEIGHTS",
-                   "The selector weights for \"" + std::string(to_text(weights->method)) +
+                   "The selector weights for \"" + std::string(to_text(method)) +
                        "\" do not fit this model: its number of layers, or the number or size of "
                        "its heads differs."};
   return {};

@@ -28,10 +28,10 @@
 namespace satchel::kvcache {
 namespace {
 
-Error no_convolution() {
-  return no_selector_weights("The merger \"lococo\"", SelectorMethod::lococo,
-                             "The recipe \"h2o\" keeps heavy hitters alone, and needs no such "
-                             "weights.");
+Error no_convolution(const std::optional<Error>& damage = {}) {
+  return no_selector_weights(
+      "The merger \"lococo\"", SelectorMethod::lococo,
+      "The recipe \"h2o\" keeps heavy hitters alone, and needs no such weights.", damage);
 }
 
 // A trained convolution; [channel][offset][k v], so that what it sees of a token lies side by side.
@@ -80,8 +80,8 @@ class LoCoCoMerger final : public Merger {
     return {};
   }
   Result<void> check(const CacheShape& shape) const override {
-    return shape.selectors.of(SelectorMethod::lococo) == nullptr ? Result<void>(no_convolution())
-                                                                 : Result<void>();
+    if (shape.selectors.of(SelectorMethod::lococo) != nullptr) return {};
+    return no_convolution(shape.selectors.damage(SelectorMethod::lococo));
   }
 
   Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const override {

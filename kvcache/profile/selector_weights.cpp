@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -337,16 +338,75 @@ Result<SelectorWeights> SelectorWeights::parse(std::string_view bytes, std::stri
   return Parser(std::as_bytes(std::span(bytes)), called, method).parse();
 }
 
-Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead) {
-  return {
-      ErrorKind::not_found, "SELECTOR_WEIGHTS",
-      std::string(stage) +
-          " needs weights trained for this model; only those of the bundled model come with "
-          "Satchel. Train them with training/" +
-          std::string(to_text(method)) +
-          " (training/README.md). \"satchel info MODEL\" says where to put the file, or what is "
-          "wrong with it. " +
-          std::string(instead)};
+struct SelectorSet::Entry {
+  explicit Entry(Weights there) : weights(std::move(there)) {}
+  explicit Entry(Read later) : read(std::move(later)) {}
+
+  std::mutex guard;
+  Read read;  // empty: it has been
+  Weights weights;
+  std::optional<Error> damage;
+
+  void read_once() {
+    if (!read) return;
+    Result<Weights> found = read();
+    if (found.ok())
+      weights = std::move(found).value();
+    else
+      damage = std::move(found).error();
+    read = nullptr;  // with what it holds
+  }
+};
+
+const SelectorWeights* SelectorSet::of(SelectorMethod method) const {
+  Entry* const entry = entries_[static_cast<std::size_t>(method)].get();
+  if (entry == nullptr) return nullptr;
+  const std::lock_guard lock(entry->guard);
+  entry->read_once();
+  return entry->weights.get();
+}
+
+std::optional<Error> SelectorSet::damage(SelectorMethod method) const {
+  Entry* const entry = entries_[static_cast<std::size_t>(method)].get();
+  if (entry == nullptr) return std::nullopt;
+  const std::lock_guard lock(entry->guard);
+  entry->read_once();
+  return entry->damage;
+}
+
+const SelectorWeights* SelectorSet::in_memory(SelectorMethod method) const {
+  Entry* const entry = entries_[static_cast<std::size_t>(method)].get();
+  if (entry == nullptr) return nullptr;
+  const std::lock_guard lock(entry->guard);
+  return entry->weights.get();
+}
+
+std::size_t SelectorSet::bytes_in_memory() const {
+  std::size_t bytes = 0;
+  for (const SelectorMethod method : kSelectorMethods)
+    if (const SelectorWeights* weights = in_memory(method)) bytes += weights->bytes();
+  return bytes;
+}
+
+void SelectorSet::set(SelectorMethod method, Weights weights) {
+  entries_[static_cast<std::size_t>(method)] = std::make_shared<Entry>(std::move(weights));
+}
+
+void SelectorSet::set_read(SelectorMethod method, Read read) {
+  entries_[static_cast<std::size_t>(method)] = std::make_shared<Entry>(std::move(read));
+}
+
+Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead,
+                          const std::optional<Error>& damage) {
+  const std::string needs = std::string(stage) + " needs weights trained for this model";
+  if (damage)
+    return {damage->kind, damage->code,
+            needs + ". " + damage->message + " " + std::string(instead)};
+  return {ErrorKind::not_found, "SELECTOR_WEIGHTS",
+          needs + "; only those of the bundled model come with Satchel. Train them with training/" +
+              std::string(to_text(method)) +
+              " (training/README.md). \"satchel info MODEL\" says where to put the file. " +
+              std::string(instead)};
 }
 
 }  // namespace satchel::kvcache

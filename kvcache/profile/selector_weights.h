@@ -21,11 +21,12 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -76,17 +77,31 @@ struct SelectorWeights {
                                        SelectorMethod method);
 };
 
-// What was trained for a model, by method; null: nothing for that one.
-struct SelectorSet {
-  std::array<std::shared_ptr<const SelectorWeights>, kSelectorMethods.size()> by_method = {};
+// What was trained for a model, by method. A file is read when a stage first asks for its method;
+// copies of the set share what has been read.
+//   threads  any
+class SelectorSet {
+ public:
+  using Weights = std::shared_ptr<const SelectorWeights>;  // null: nothing was trained
+  using Read = std::function<Result<Weights>()>;
 
-  const std::shared_ptr<const SelectorWeights>& of(SelectorMethod method) const {
-    return by_method[static_cast<std::size_t>(method)];
-  }
-  void set(SelectorMethod method, std::shared_ptr<const SelectorWeights> weights) {
-    by_method[static_cast<std::size_t>(method)] = std::move(weights);
-  }
+  // Null: nothing was trained for that method, or it cannot be read. Lives as long as a copy of the
+  // set has it.
+  const SelectorWeights* of(SelectorMethod method) const;
+  // Why it cannot be read; none: it can, or nothing was trained.
+  std::optional<Error> damage(SelectorMethod method) const;
+  // The same without reading anything: null also where nobody has asked yet.
+  const SelectorWeights* in_memory(SelectorMethod method) const;
+  std::size_t bytes_in_memory() const;
+
+  void set(SelectorMethod method, Weights weights);
+  void set_read(SelectorMethod method, Read read);  // called once at most
+  // Whether they have the same weights, not equal ones.
   friend bool operator==(const SelectorSet&, const SelectorSet&) = default;
+
+ private:
+  struct Entry;
+  std::array<std::shared_ptr<Entry>, kSelectorMethods.size()> entries_ = {};
 };
 
 // What was trained for one layer; it points into the set.
@@ -97,8 +112,8 @@ class LayerSelectors {
   // Of: Locret, AttentionGate or LoCoCo. Null: nothing was trained for that method.
   template <class Of>
   const Of* get() const {
-    if (of_ == nullptr || of_->of(Of::kMethod) == nullptr) return nullptr;
-    return std::get_if<Of>(&of_->of(Of::kMethod)->layers[layer_]);
+    const SelectorWeights* weights = of_ == nullptr ? nullptr : of_->of(Of::kMethod);
+    return weights == nullptr ? nullptr : std::get_if<Of>(&weights->layers[layer_]);
   }
 
  private:
@@ -106,9 +121,10 @@ class LayerSelectors {
   std::size_t layer_ = 0;
 };
 
-// not_found, SELECTOR_WEIGHTS: a stage that lacks its weights.
+// SELECTOR_WEIGHTS: a stage that lacks its weights; not_found, or what their file's damage is.
 //   stage    'The scorer "locret"'
 //   instead  a sentence with recipes that need none
-Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead);
+Error no_selector_weights(std::string_view stage, SelectorMethod method, std::string_view instead,
+                          const std::optional<Error>& damage);
 
 }  // namespace satchel::kvcache

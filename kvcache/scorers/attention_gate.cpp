@@ -27,10 +27,11 @@
 namespace satchel::kvcache {
 namespace {
 
-Error no_gate_weights() {
+Error no_gate_weights(const std::optional<Error>& damage = {}) {
   return no_selector_weights(
       "The scorer \"attention_gate\"", SelectorMethod::attention_gate,
-      "The recipe \"compactor\" also chooses by the text alone, and needs no such weights.");
+      "The recipe \"compactor\" also chooses by the text alone, and needs no such weights.",
+      damage);
 }
 
 class AttentionGateScorer final : public Scorer {
@@ -43,8 +44,8 @@ class AttentionGateScorer final : public Scorer {
     return {.prefill = true, .pre_rope = true};
   }
   Result<void> check(const CacheShape& shape) const override {
-    const auto& weights = shape.selectors.of(SelectorMethod::attention_gate);
-    if (weights == nullptr) return no_gate_weights();
+    if (shape.selectors.of(SelectorMethod::attention_gate) == nullptr)
+      return no_gate_weights(shape.selectors.damage(SelectorMethod::attention_gate));
     for (std::size_t i = 0; i < shape.n_layers(); ++i) {
       const auto* gate = LayerSelectors(shape.selectors, i).get<SelectorWeights::AttentionGate>();
       if (gate->q.n_rows() != shape.layers[i].n_kv_heads * dim_)

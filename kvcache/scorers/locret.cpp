@@ -23,10 +23,10 @@
 namespace satchel::kvcache {
 namespace {
 
-Error no_locret_weights() {
+Error no_locret_weights(const std::optional<Error>& damage = {}) {
   return no_selector_weights(
       "The scorer \"locret\"", SelectorMethod::locret,
-      "The recipes \"keydiff\" and \"expected-attention\" need no such weights.");
+      "The recipes \"keydiff\" and \"expected-attention\" need no such weights.", damage);
 }
 
 float silu(float x) {
@@ -39,8 +39,8 @@ class LocretScorer final : public Scorer {
     return {.prefill = true, .pre_rope = true};
   }
   Result<void> check(const CacheShape& shape) const override {
-    return shape.selectors.of(SelectorMethod::locret) == nullptr ? Result<void>(no_locret_weights())
-                                                                 : Result<void>();
+    if (shape.selectors.of(SelectorMethod::locret) != nullptr) return {};
+    return no_locret_weights(shape.selectors.damage(SelectorMethod::locret));
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {

@@ -173,12 +173,27 @@ FoundProfile<KeyBases> find_key_bases(const fs::path& dir, const std::string& fi
 FoundProfile<SelectorWeights> find_selector(const fs::path& dir, const std::string& fingerprint,
                                             const ModelConfig& config, SelectorMethod method) {
   std::vector<ShippedFile> shipped;
+  std::error_code ignored;
+  const bool has_own = !dir.empty() && fs::exists(selector_file(dir, fingerprint, method), ignored);
   for (const ShippedFile& file : shipped_selectors())
-    if (method_of(file.file) == method) shipped.push_back(file);
+    if (!has_own && method_of(file.file) == method) shipped.push_back(file);
   return find_profile<SelectorWeights>(kind_of(method), dir, fingerprint, config, shipped,
                                        [method](std::string_view bytes, std::string_view called) {
                                          return SelectorWeights::parse(bytes, called, method);
                                        });
+}
+
+kvcache::SelectorSet selectors_when_needed(const fs::path& dir, const std::string& fingerprint,
+                                           const ModelConfig& config) {
+  kvcache::SelectorSet set;
+  for (const SelectorMethod method : kvcache::kSelectorMethods)
+    set.set_read(
+        method, [dir, fingerprint, config, method]() -> Result<kvcache::SelectorSet::Weights> {
+          FoundProfile<SelectorWeights> found = find_selector(dir, fingerprint, config, method);
+          if (found.damage) return std::move(*found.damage);
+          return std::move(found.value);
+        });
+  return set;
 }
 
 fs::path head_budgets_file(const fs::path& dir, const std::string& fingerprint) {

@@ -1,6 +1,7 @@
 // Profile files: what was measured or learned for a model. Those of known models are compiled in;
 // others are in a folder of the program, one file for each model and kind, read with a size limit
-// and written atomically. Disposable: a damaged or lost one is ignored, and can be made again.
+// and written atomically. Disposable: a damaged or lost one is ignored, and can be made again; but
+// a recipe that needs damaged selector weights is refused.
 //   kinds   HeadBudgets, <fingerprint>.json: measured by `satchel profile`, or while idle
 //           KeyBases, <fingerprint>.bases: made by `satchel calibrate`
 //           SelectorWeights, put there by the user: <fingerprint>.safetensors for locret,
@@ -47,10 +48,16 @@ FoundProfile<kvcache::HeadBudgets> find_head_budgets(const std::filesystem::path
 FoundProfile<kvcache::KeyBases> find_key_bases(const std::filesystem::path& dir,
                                                const std::string& fingerprint,
                                                const ModelConfig& config);
+// What somebody trained is not replaced: where a file in the folder is damaged, there is nothing.
 FoundProfile<kvcache::SelectorWeights> find_selector(const std::filesystem::path& dir,
                                                      const std::string& fingerprint,
                                                      const ModelConfig& config,
                                                      kvcache::SelectorMethod method);
+// All methods, each found when a recipe first needs it: the files may be large, and few recipes
+// need one.
+kvcache::SelectorSet selectors_when_needed(const std::filesystem::path& dir,
+                                           const std::string& fingerprint,
+                                           const ModelConfig& config);
 
 // The files in `dir`.
 std::filesystem::path head_budgets_file(const std::filesystem::path& dir,

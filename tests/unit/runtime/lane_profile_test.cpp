@@ -85,9 +85,7 @@ TEST_F(HeadBudgetFiles, hold_what_was_kept_on_the_whole_and_are_the_mean_of_thei
 TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_it) {
   EXPECT_TRUE(engine_with_folder()->profile_damage().empty());
   const std::string& fingerprint = shared_engine().fingerprint();
-  for (const fs::path& path :
-       {file(), key_bases_file(folder_, fingerprint),
-        selector_file(folder_, fingerprint, kvcache::SelectorMethod::lococo)})
+  for (const fs::path& path : {file(), key_bases_file(folder_, fingerprint)})
     std::ofstream(path) << "torn";
   const auto engine = engine_with_folder();
   std::vector<std::string> codes;
@@ -95,7 +93,7 @@ TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_i
     codes.push_back(damage.code);
     EXPECT_NE(damage.message.find(folder_.string()), std::string::npos) << damage.message;
   }
-  EXPECT_EQ(codes, (std::vector<std::string>{"LANE_SHARES", "KEY_BASES", "SELECTOR_WEIGHTS"}));
+  EXPECT_EQ(codes, (std::vector<std::string>{"LANE_SHARES", "KEY_BASES"}));
 }
 
 // Nothing to compare it with.

@@ -44,6 +44,13 @@ class SelectorOfAModel : public ChatTest {
   void write(const std::string& bytes, SelectorMethod method = SelectorMethod::locret) const {
     std::ofstream(file(method), std::ios::binary | std::ios::trunc) << bytes;
   }
+  std::unique_ptr<Engine> engine_with_folder() const {
+    EngineOptions options;
+    options.model = bundled_model();
+    options.n_threads = 2;
+    options.profiles = folder_;
+    return value_of(Engine::open(options));
+  }
   FoundProfile<SelectorWeights> find(SelectorMethod method = SelectorMethod::locret) const {
     return find_selector(folder_, shared_engine().fingerprint(), shared_engine().config(), method);
   }
@@ -56,7 +63,7 @@ TEST_F(SelectorOfAModel, comes_with_the_program_and_is_known_to_caches) {
   const auto& config = shared_engine().config();
   std::size_t bytes = 0;
   for (const SelectorMethod method : kSelectorMethods) {
-    const auto& weights = config.selectors.of(method);
+    const SelectorWeights* const weights = config.selectors.of(method);
     ASSERT_NE(weights, nullptr) << to_text(method);
     EXPECT_EQ(weights->method, method);
     EXPECT_EQ(weights->model, shared_engine().fingerprint());
@@ -74,11 +81,7 @@ TEST_F(SelectorOfAModel, of_the_user_s_folder_goes_before_what_ships) {
   const std::size_t at = bytes.find("\"source\": \"") + 11;
   bytes.replace(at, 4, "mine");
   write(bytes);
-  EngineOptions options;
-  options.model = bundled_model();
-  options.n_threads = 2;
-  options.profiles = folder_;
-  const auto engine = value_of(Engine::open(options));
+  const auto engine = engine_with_folder();
   EXPECT_THAT(engine->config().selectors.of(SelectorMethod::locret)->source,
               testing::StartsWith("mine"));
 }
@@ -86,17 +89,17 @@ TEST_F(SelectorOfAModel, of_the_user_s_folder_goes_before_what_ships) {
 TEST_F(SelectorOfAModel, of_one_method_is_not_taken_for_another) {
   write(shipped_bytes(SelectorMethod::locret), SelectorMethod::lococo);
   const auto found = find(SelectorMethod::lococo);
-  EXPECT_EQ(found.from, ProfileFrom::shipped) << "it stands in";
+  EXPECT_EQ(found.from, ProfileFrom::nowhere) << "what ships does not stand in unseen";
   const std::string message = found.damage.value_or(Error{}).message;
   EXPECT_THAT(message, HasSubstr(file(SelectorMethod::lococo).string()));
   EXPECT_THAT(message, HasSubstr("is for the method \"locret\", where \"lococo\" is wanted"));
   EXPECT_EQ(find(SelectorMethod::attention_gate).damage, std::nullopt);
 }
 
-TEST_F(SelectorOfAModel, that_is_damaged_or_of_another_is_passed_over_by_name) {
+TEST_F(SelectorOfAModel, that_is_damaged_or_of_another_is_refused_by_name) {
   const auto damage = [&] {
     const auto found = find();
-    EXPECT_EQ(found.from, ProfileFrom::shipped) << "it stands in";
+    EXPECT_EQ(found.from, ProfileFrom::nowhere) << "what ships does not stand in unseen";
     EXPECT_EQ(found.damage.value_or(Error{}).code, "SELECTOR_WEIGHTS");
     const std::string message = found.damage.value_or(Error{}).message;
     EXPECT_THAT(message, HasSubstr(file().string()));
@@ -111,6 +114,40 @@ TEST_F(SelectorOfAModel, that_is_damaged_or_of_another_is_passed_over_by_name) {
   other.replace(other.find(shared_engine().fingerprint()), 4, "zzzz");
   write(other);
   EXPECT_THAT(damage(), HasSubstr("for another model"));
+}
+
+TEST_F(SelectorOfAModel, is_read_when_a_recipe_first_needs_it) {
+  const auto engine = engine_with_folder();
+  const kvcache::SelectorSet& selectors = engine->config().selectors;
+  const std::size_t of_the_file = engine->model().weights().bytes;
+  EXPECT_EQ(engine->weight_bytes(), of_the_file);
+  const auto full = open("full", 0, *engine);
+  (void)ask(*full, held_out_questions().front());
+  for (const SelectorMethod method : kSelectorMethods)
+    EXPECT_EQ(selectors.in_memory(method), nullptr) << to_text(method);
+  const auto locret = open("locret", 0, *engine);
+  const SelectorWeights* const read = selectors.in_memory(SelectorMethod::locret);
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(selectors.in_memory(SelectorMethod::lococo), nullptr);
+  EXPECT_EQ(engine->weight_bytes(), of_the_file + read->bytes());
+  EXPECT_EQ(selectors.of(SelectorMethod::locret), read) << "once";
+}
+
+TEST_F(SelectorOfAModel, that_is_damaged_hinders_only_the_recipe_that_needs_it) {
+  write("torn", SelectorMethod::lococo);
+  const auto engine = engine_with_folder();
+  EXPECT_TRUE(engine->profile_damage().empty()) << "nobody has read it";
+  (void)open("full", 0, *engine);
+  (void)open("locret", 0, *engine);
+  const auto refused = engine->new_session(SessionOptions(value_of(resolve_recipe("lococo"))));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "SELECTOR_WEIGHTS");
+  EXPECT_EQ(refused.error().kind, ErrorKind::corrupt);
+  for (const std::string& part :
+       {std::string("The merger \"lococo\" needs weights trained for this model."),
+        file(SelectorMethod::lococo).string(), std::string("truncated"),
+        std::string("make it again with training/lococo"), std::string("The recipe \"h2o\"")})
+    EXPECT_THAT(refused.error().message, HasSubstr(part));
 }
 
 struct Golden {
