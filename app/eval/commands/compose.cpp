@@ -54,10 +54,10 @@ Json row_of(const std::string& name, const eval::ComposedFigures& of,
               {"read_again", part(of.reread, n_items)},
               {"questions", of.n_judged},
               {"right", part(static_cast<double>(of.n_right), of.n_judged)}};
-  if (of.n_compared == 0) return row;  // reading itself
-  row["compared_tokens"] = of.n_compared;
-  row["same_token"] = part(of.n_same, of.n_compared);
-  row["kl_nats"] = part(of.kl_sum, of.n_compared);
+  if (of.compared.n == 0) return row;  // reading itself
+  row["compared_tokens"] = of.compared.n;
+  row["same_token"] = of.compared.same();
+  row["kl_nats"] = of.compared.kl();
   return row;
 }
 

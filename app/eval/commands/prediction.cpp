@@ -66,15 +66,15 @@ std::string way_of(const KvPrediction& maps) {
 
 Json row_of(const std::string& name, const PredictionFigures& of, const PredictionFigures& reading,
             std::size_t n_texts) {
-  const auto n = static_cast<double>(of.n_compared), n_items = static_cast<double>(n_texts);
+  const auto n_items = static_cast<double>(n_texts);
   return {{"way", name},
           {"first_token_ms", of.first_token_ms / n_items},
           {"first_token_cpu_ms", of.first_token_cpu_ms / n_items},
           {"times_reading", reading.first_token_cpu_ms / of.first_token_cpu_ms},
-          {"compared_tokens", of.n_compared},
-          {"same_token", of.n_same / n},
-          {"kl_nats", of.kl_sum / n},
-          {"nll_nats", of.nll_sum / n}};
+          {"compared_tokens", of.compared.n},
+          {"same_token", of.compared.same()},
+          {"kl_nats", of.compared.kl()},
+          {"nll_nats", of.nll_sum / static_cast<double>(of.compared.n)}};
 }
 
 constexpr const char* kHead =

@@ -228,11 +228,8 @@ Result<ComposedFigures> Composer::compose(const RereadWay& way) {
     }
     SATCHEL_TRY(judge(question, out));
     SATCHEL_TRY_ASSIGN(const std::vector<float> logits, along(question, exact_[i].ids));
-    const runtime::Fidelity same =
-        runtime::compare_logits(exact_logits_[i], logits, engine_.config().n_vocabulary);
-    out.n_compared += same.n_tokens;
-    out.n_same += same.agreement * static_cast<double>(same.n_tokens);
-    out.kl_sum += same.kl * static_cast<double>(same.n_tokens);
+    out.compared.add(
+        runtime::compare_logits(exact_logits_[i], logits, engine_.config().n_vocabulary));
   }
   return out;
 }
@@ -245,9 +242,7 @@ void ComposedFigures::add(const ComposedFigures& other) {
   reread += other.reread;
   n_judged += other.n_judged;
   n_right += other.n_right;
-  n_compared += other.n_compared;
-  n_same += other.n_same;
-  kl_sum += other.kl_sum;
+  compared.add(other.compared);
 }
 
 Result<std::vector<ComposedFigures>> measure_composition(runtime::Engine& engine,

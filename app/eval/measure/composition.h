@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/eval/measure/compared_tokens.h"
 #include "app/eval/measure/row_text.h"
 
 namespace satchel::eval {
@@ -54,8 +55,7 @@ struct ComposedFigures {
   double reread = 0;                                  // share of the documents' tokens; reading: 1
   std::size_t n_judged = 0, n_right = 0;
   // Of next-token distributions along the answers that reading gives, against reading's.
-  std::size_t n_compared = 0;
-  double n_same = 0, kl_sum = 0;
+  ComparedTokens compared;
 
   void add(const ComposedFigures& other);
 };

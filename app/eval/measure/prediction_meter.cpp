@@ -35,21 +35,13 @@ class PredictionMeter {
     const bool is_exact = exact_.empty();
     const std::size_t n_vocabulary = engine_.config().n_vocabulary;
     for (std::size_t i = of_.n_prompt; i < of_.ids.size(); ++i) {
-      if (is_exact) {
-        exact_.push_back(logits);
-      } else {
-        const runtime::Fidelity one =
-            runtime::compare_logits(exact_[i - of_.n_prompt], logits, n_vocabulary);
-        out.n_same += one.agreement;
-        out.kl_sum += one.kl;
-      }
-      ++out.n_compared;
+      if (is_exact) exact_.push_back(logits);
+      out.compared.add(runtime::compare_logits(exact_[i - of_.n_prompt], logits, n_vocabulary));
       out.nll_sum += nll(logits, of_.ids[i]);
       if (i + 1 < of_.ids.size()) {
         SATCHEL_TRY_ASSIGN(logits, text_.read(of_.ids.subspan(i, 1), 1));
       }
     }
-    if (is_exact) out.n_same = static_cast<double>(out.n_compared);
     return out;
   }
 
@@ -65,9 +57,7 @@ class PredictionMeter {
 void PredictionFigures::add(const PredictionFigures& other) {
   first_token_ms += other.first_token_ms;
   first_token_cpu_ms += other.first_token_cpu_ms;
-  n_compared += other.n_compared;
-  n_same += other.n_same;
-  kl_sum += other.kl_sum;
+  compared.add(other.compared);
   nll_sum += other.nll_sum;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/eval/calibration/kv_prediction.h"
+#include "app/eval/measure/compared_tokens.h"
 #include "runtime/engine.h"
 
 namespace satchel::eval {
@@ -24,9 +25,8 @@ struct PredictedText {
 
 struct PredictionFigures {
   double first_token_ms = 0, first_token_cpu_ms = 0;  // the second of all threads
-  std::size_t n_compared = 0;                         // tokens behind the prompt …
-  double n_same = 0;                                  // … with reading's next token
-  double kl_sum = 0, nll_sum = 0;                     // nats; KL from reading
+  ComparedTokens compared;                            // behind the prompt
+  double nll_sum = 0;                                 // of these, nats
 
   void add(const PredictionFigures& other);
 };

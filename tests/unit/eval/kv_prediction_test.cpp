@@ -294,11 +294,11 @@ TEST_F(Predicted, the_next_layer_is_a_map_of_the_hidden_state) {
   const auto figures =
       value_of(measure_prediction(engine_, {.ids = ids_, .n_prompt = ids_.size() - 32}, maps, {}));
   ASSERT_EQ(figures.size(), 5u);
-  EXPECT_EQ(figures[0].n_compared, 32u);
-  EXPECT_EQ(figures[0].n_same, 32);
-  EXPECT_EQ(figures[0].kl_sum, 0);
-  EXPECT_LT(figures[1].kl_sum / 32, 0.02);
-  EXPECT_GT(figures[3].kl_sum, figures[1].kl_sum);
+  EXPECT_EQ(figures[0].compared.n, 32u);
+  EXPECT_EQ(figures[0].compared.n_same, 32);
+  EXPECT_EQ(figures[0].compared.kl_sum, 0);
+  EXPECT_LT(figures[1].compared.kl_sum / 32, 0.02);
+  EXPECT_GT(figures[3].compared.kl_sum, figures[1].compared.kl_sum);
   for (const PredictionFigures& of : figures) EXPECT_GT(of.first_token_ms, 0);
 }
 
@@ -311,7 +311,7 @@ TEST_F(Predicted, of_layers_that_are_spread_all_behind_the_first_gap_are_made) {
   EXPECT_TRUE(maps.check(config(), engine_.fingerprint()).ok());
   const auto figures = value_of(
       measure_prediction(engine_, {.ids = ids_, .n_prompt = ids_.size() - 8}, {&maps, 1}, {}));
-  EXPECT_GT(figures[1].kl_sum, 0);
+  EXPECT_GT(figures[1].compared.kl_sum, 0);
 }
 
 // What tokens go through is not changed by what is made of it: an exact layer's rows are reading's.

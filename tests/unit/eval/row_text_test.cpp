@@ -222,13 +222,13 @@ TEST_F(Rows, a_composition_is_measured_against_reading) {
   const auto figures = value_of(measure_composition(engine_, composition, ways, {}));
   ASSERT_EQ(figures.size(), 5u);
   EXPECT_EQ(figures[0].reread, 1);
-  EXPECT_EQ(figures[0].n_compared, 0u);
+  EXPECT_EQ(figures[0].compared.n, 0u);
   EXPECT_EQ(figures[1].reread, 0);
-  EXPECT_GT(figures[1].kl_sum, 0);
+  EXPECT_GT(figures[1].compared.kl_sum, 0);
   EXPECT_NEAR(figures[2].reread, 0.05, 1e-9);
   EXPECT_EQ(figures[3].reread, 1);
-  EXPECT_EQ(figures[3].kl_sum, 0);
-  EXPECT_EQ(figures[3].n_same, double(figures[3].n_compared));
+  EXPECT_EQ(figures[3].compared.kl_sum, 0);
+  EXPECT_EQ(figures[3].compared.n_same, double(figures[3].compared.n));
   EXPECT_NEAR(figures[4].reread, 0.1, 1e-9);
   for (const ComposedFigures& of : figures) {
     EXPECT_GT(of.first_token_ms, 0);
@@ -250,16 +250,16 @@ TEST_F(Rows, what_depended_on_its_context_is_read_again_in_another) {
   const auto same = value_of(measure_composition(engine_, composition, ways, {}));
   for (std::size_t i = 1; i < same.size(); ++i) {
     EXPECT_EQ(same[i].reread, 0);
-    EXPECT_EQ(same[i].kl_sum, 0);
+    EXPECT_EQ(same[i].compared.kl_sum, 0);
   }
   std::swap(composition.documents[0], composition.documents[1]);
   const auto other = value_of(measure_composition(engine_, composition, ways, {}));
   EXPECT_EQ(other[1].reread, 0);
-  EXPECT_GT(other[1].kl_sum, 0);
+  EXPECT_GT(other[1].compared.kl_sum, 0);
   EXPECT_GT(other[2].reread, 0.04);  // the first had no context: half of .1; the second more
   EXPECT_LE(other[2].reread, 0.1 + 2.0 / (2 * kDocument));
   EXPECT_EQ(other[3].reread, 1);
-  EXPECT_EQ(other[3].kl_sum, 0);
+  EXPECT_EQ(other[3].compared.kl_sum, 0);
 }
 
 // What stands before the edit is as it was; what stands behind it has seen the old text.
@@ -272,13 +272,13 @@ TEST_F(Rows, an_edited_text_is_measured_against_reading) {
                                 .questions = {{.ids = question(), .n_tokens_max = 4}}};
   const std::vector<RereadWay> ways = {{}, {.of = RereadWay::Of::first, .n_first = 20}};
   const auto figures = value_of(measure_composition(engine_, composition, ways, {}));
-  EXPECT_GT(figures[1].kl_sum, 0);
+  EXPECT_GT(figures[1].compared.kl_sum, 0);
   EXPECT_NEAR(figures[2].reread, 20.0 / 259, 1e-9);
   // Nothing inserted: nothing has moved.
   Composition same = composition;
   same.documents.erase(same.documents.begin() + 1);
   const auto unchanged = value_of(measure_composition(engine_, same, ways, {}));
-  EXPECT_EQ(unchanged[1].kl_sum, 0);
+  EXPECT_EQ(unchanged[1].compared.kl_sum, 0);
   EXPECT_EQ(unchanged[2].reread, 0);
 }
 
