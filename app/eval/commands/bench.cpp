@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/bench_command.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
-#include "app/eval/commands/variants.h"
 #include "app/eval/measure/speed.h"
 
 namespace satchel::app {
@@ -178,14 +177,11 @@ void add_bench(CLI::App& app, const Choose& choose) {
       "--paced", options->paced,
       "Wait for a line on standard input before each measurement and print each result "
       "as a line of JSON, to take turns with another program");
-  add_variant_options(*command, options->recipes, options->keeps);
   command->add_option("--decode", options->n_decode, "Tokens to generate after each prompt")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   add_rounds_option(*command, options->rounds, "Measurements per row; the median is shown");
-  add_output_options(*command, options->common);
-  add_model_options(*command, options->common);
-  on_run(*command, choose, options, run);
+  add_recipe_bench(*command, choose, options, run);
   add_bench_resume(*command, choose);
   add_bench_drafts(*command, choose);
   add_bench_reading(*command, choose);

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/bench_command.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
-#include "app/eval/commands/variants.h"
 #include "app/eval/measure/draft_speed.h"
 #include "app/eval/measure/speed.h"
 
@@ -189,7 +188,6 @@ void add_bench_drafts(CLI::App& bench, const Choose& choose) {
   command->add_option("--text", options->text, "The document; its end is the answer that is new")
       ->type_name("FILE")
       ->required();
-  add_variant_options(*command, options->recipes, options->keeps);
   command->add_option("--answer", options->n_answer, "Tokens of each answer")
       ->check(CLI::Range(16, 100'000))
       ->capture_default_str();
@@ -205,9 +203,7 @@ void add_bench_drafts(CLI::App& bench, const Choose& choose) {
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, runtime::DraftPace::kMost));
   add_rounds_option(*command, options->rounds, "Measurements per row; the median is shown");
-  add_output_options(*command, options->common);
-  add_model_options(*command, options->common);
-  on_run(*command, choose, options, run);
+  add_recipe_bench(*command, choose, options, run);
 }
 
 }  // namespace satchel::app

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/bench_command.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
-#include "app/eval/commands/variants.h"
 #include "app/eval/measure/reader_meter.h"
 
 namespace satchel::app {
@@ -144,7 +143,6 @@ void add_bench_reading(CLI::App& bench, const Choose& choose) {
   command->add_option("--text", options->text, "The document; it goes on behind each depth")
       ->type_name("FILE")
       ->required();
-  add_variant_options(*command, options->recipes, options->keeps);
   command->add_option("--depths", options->depths, "Lengths of the document in tokens")
       ->delimiter(',')
       ->check(whole_number(1))
@@ -152,9 +150,7 @@ void add_bench_reading(CLI::App& bench, const Choose& choose) {
   command->add_option("--steps", options->n_steps, "Tokens decoded behind the document")
       ->check(CLI::Range(std::size_t{8}, eval::kReaderStepsMax))
       ->capture_default_str();
-  add_output_options(*command, options->common);
-  add_model_options(*command, options->common);
-  on_run(*command, choose, options, run);
+  add_recipe_bench(*command, choose, options, run);
 }
 
 }  // namespace satchel::app

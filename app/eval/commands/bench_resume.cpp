@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/bench_command.h"
 #include "app/eval/commands/book_text.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
-#include "app/eval/commands/variants.h"
 #include "app/eval/measure/resume_speed.h"
 #include "app/eval/measure/speed.h"
 
@@ -153,15 +152,12 @@ void add_bench_resume(CLI::App& bench, const Choose& choose) {
                    "Tokens of the chat, about. Default: 32,000, or what the context takes")
       ->type_name("TOKENS")
       ->check(whole_number(1, 100'000'000));
-  add_variant_options(*command, options->recipes, options->keeps);
   add_rounds_option(*command, options->rounds, "Resumes of each kind; the median is shown");
   command->add_flag("--thinned", options->thins,
                     "Also resume each chat once its saved cache is thinned, as --thin-after does");
   command->add_option("--budget", options->common.budget,
                       "Memory limit of the chat, such as 300MB. Default: as in a chat");
-  add_output_options(*command, options->common);
-  add_model_options(*command, options->common);
-  on_run(*command, choose, options, run);
+  add_recipe_bench(*command, choose, options, run);
 }
 
 }  // namespace satchel::app

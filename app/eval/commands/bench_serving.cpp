@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/bench_command.h"
 #include "app/eval/commands/book_text.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
-#include "app/eval/commands/variants.h"
 #include "app/eval/measure/serving.h"
 
 namespace satchel::app {
@@ -157,16 +156,13 @@ void add_bench_serving(CLI::App& bench, const Choose& choose) {
       ->type_name("TOKENS")
       ->check(whole_number(64, 100'000'000))
       ->capture_default_str();
-  add_variant_options(*command, options->recipes, options->keeps);
   command->add_option("--decode", options->n_answer, "Tokens whose time is taken")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   add_rounds_option(*command, options->rounds, "Measurements of each kind; the median is shown");
   command->add_option("--budget", options->common.budget,
                       "Memory limit of all chats, such as 300MB. Default: as in a chat");
-  add_output_options(*command, options->common);
-  add_model_options(*command, options->common);
-  on_run(*command, choose, options, run);
+  add_recipe_bench(*command, choose, options, run);
 }
 
 }  // namespace satchel::app
