@@ -147,14 +147,10 @@ void ConversationModel::setAttended(const runtime::AttendedText& text) {
 }
 
 kvcache::HeldToken ConversationModel::heldInMean() const {
-  QList<HeldStretch> all;
-  qsizetype end = 0;
+  HeldMean all;
   for (const QList<HeldStretch>& stretches : m_held)
-    for (const HeldStretch& one : stretches) {
-      const qsizetype begin = std::exchange(end, end + one.end - one.begin);
-      all.append({begin, end, one.held, {}});
-    }
-  return heldBetween(all, 0, end);
+    for (const HeldStretch& one : stretches) all.add(one.held, float(one.end - one.begin));
+  return all.mean();
 }
 
 const Message* ConversationModel::documentOf(const MessageQuote& quote) const {

@@ -88,18 +88,25 @@ AttendedSums attendedSums(const runtime::AttendedText& text) {
   return sums;
 }
 
+void HeldMean::add(const HeldToken& held, float characters) {
+  m_sum.share += characters * held.share;
+  m_sum.bits += characters * held.share * held.bits;
+  m_sum.is_resting = m_sum.is_resting || held.is_resting;
+  m_characters += characters;
+}
+
+HeldToken HeldMean::mean() const {
+  HeldToken mean = m_sum;
+  if (mean.share > 0) mean.bits /= mean.share;
+  if (m_characters > 0) mean.share /= m_characters;
+  return mean;
+}
+
 HeldToken heldBetween(const QList<HeldStretch>& stretches, qsizetype begin, qsizetype end) {
-  HeldToken sum;
-  float n = 0;
-  eachBetween(stretches, begin, end, [&](const HeldStretch& one, float shared) {
-    sum.share += shared * one.held.share;
-    sum.bits += shared * one.held.share * one.held.bits;
-    sum.is_resting = sum.is_resting || one.held.is_resting;
-    n += shared;
-  });
-  if (sum.share > 0) sum.bits /= sum.share;
-  if (n > 0) sum.share /= n;
-  return sum;
+  HeldMean sum;
+  eachBetween(stretches, begin, end,
+              [&sum](const HeldStretch& one, float shared) { sum.add(one.held, shared); });
+  return sum.mean();
 }
 
 // A token's first characters may be a blank that no word has: what stands in the word counts.

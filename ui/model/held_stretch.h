@@ -46,7 +46,17 @@ AttendedSums attendedSums(const runtime::AttendedText& text);
 // Of what is shown of it, whole words, those that look alike together.
 QList<HeldStretch> heldShown(const QList<HeldStretch>& stretches, const MarkdownStretch& markdown,
                              const QString& shown);
-// The stretches' mean over [begin, end); share 0 and bits 0 where there are none.
+// How characters are held in the mean; of none, share 0 and bits 0.
+class HeldMean {
+ public:
+  void add(const kvcache::HeldToken& held, float characters);
+  kvcache::HeldToken mean() const;
+
+ private:
+  kvcache::HeldToken m_sum;
+  float m_characters = 0;
+};
+// The stretches' mean over [begin, end).
 kvcache::HeldToken heldBetween(const QList<HeldStretch>& stretches, qsizetype begin, qsizetype end);
 // Their sum, and the mean of `times`.
 Attended attendedBetween(const QList<HeldStretch>& stretches, qsizetype begin, qsizetype end);
