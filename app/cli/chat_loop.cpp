@@ -60,7 +60,7 @@ std::string describe(const runtime::ReadReport& read) {
             " tokens moved here as another chat read them: they do not reflect this chat (/exact "
             "reads them). ";
   if (read.n_tokens > 0 || read.n_shelf + read.n_placed == 0)
-    text += "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
+    text += "Read " + with_thousands(read.n_tokens) + " tokens in " + duration_text(read.ms);
   if (read.fidelity.n_tokens > 0)
     text += "; after compression the next token is the same " +
             format_percent(read.fidelity.agreement) + " of the time (measured on the last " +

@@ -130,7 +130,7 @@ void Console::show(const runtime::Progress& progress) {
     const auto filled = std::min(kWidth, static_cast<std::size_t>(share * kWidth));
     write(stderr, "\r" + std::string(title(phase_)) + "  [" + std::string(filled, '#') +
                       std::string(kWidth - filled, '.') + "] " + format_fixed(share * 100, 0) +
-                      " %  " + format_seconds(left) + " left   ");
+                      " %  " + duration_text(left) + " left   ");
     drawn_ms_ = now;
     bar_drawn_ = true;
     if (progress.done == progress.total) end_progress();
@@ -140,7 +140,7 @@ void Console::show(const runtime::Progress& progress) {
   if (tenths <= tenths_) return;
   tenths_ = tenths;
   write(stderr, std::string(title(phase_)) + ": " + std::to_string(tenths * 10) + " %, " +
-                    format_seconds(left) + " left\n");
+                    duration_text(left) + " left\n");
 }
 
 void Console::status(std::string_view line) {
@@ -182,13 +182,6 @@ std::string format_bytes(std::size_t bytes) {
   while (value >= 999.95 && unit + 1 < std::size(kUnits)) value /= 1000, ++unit;
   return (unit == 0 ? std::to_string(bytes) : format_fixed(value, 1)) + " " +
          std::string(kUnits[unit]);
-}
-
-std::string format_seconds(double ms) {
-  if (ms < 100) return format_fixed(ms, ms < 10 ? 1 : 0) + " ms";
-  if (ms < 60'000) return format_fixed(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
-  const auto seconds = static_cast<std::size_t>(ms / 1000);
-  return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }
 
 std::string padded(std::string text, std::size_t width) {

@@ -204,15 +204,15 @@ std::string describe(const runtime::ResumeReport& report) {
   if (report.too_long) return report.message;
   if (report.n_reread == 0 && report.reason == kvcache::RereadReason::none) {
     std::string text =
-        "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
+        "Resumed " + with_thousands(report.n_reused) + " tokens in " + duration_text(report.ms);
     if (report.reread_ms_estimate > 0)
-      text += "; rereading them would take about " + format_seconds(report.reread_ms_estimate);
+      text += "; rereading them would take about " + duration_text(report.reread_ms_estimate);
     if (runtime::is_loss({.ms = report.ms, .reading_ms = report.reread_ms_estimate}))
       text += ", so resuming saved no time";
     return text + "." + (report.message.empty() ? "" : " ") + report.message;
   }
   return report.message + " Reused " + with_thousands(report.n_reused) + " tokens and reread " +
-         with_thousands(report.n_reread) + " in " + format_seconds(report.ms) + ".";
+         with_thousands(report.n_reread) + " in " + duration_text(report.ms) + ".";
 }
 
 }  // namespace satchel::app

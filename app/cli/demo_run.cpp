@@ -120,7 +120,7 @@ Result<ReadNotes> read_and_ask(const Options& options, bool keep, const Say& say
              .fidelity = session.fidelity(),
              .stats = session.stats(),
              .answers = {}};
-  say("  Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms) +
+  say("  Read " + with_thousands(read.n_tokens) + " tokens in " + duration_text(read.ms) +
       ". The cache takes " + format_bytes(out.run.stats.bytes) + ".");
   say_memory(out.run, say);
   SATCHEL_TRY_ASSIGN(out.run.answers, ask_all(*out.conversation, say));

@@ -136,7 +136,7 @@ std::string describe(const runtime::MemoryChange& change) {
       format_bytes(change.bytes_after) + " instead of " + format_bytes(change.bytes_before);
   if (change.n_reread > 0)
     return "About " + bytes + "; " + with_thousands(change.n_reread) + " tokens must be reread" +
-           (change.reread_ms > 0 ? ", which takes about " + format_seconds(change.reread_ms) : "") +
+           (change.reread_ms > 0 ? ", which takes about " + duration_text(change.reread_ms) : "") +
            "." + reason_of(change) + describe_reclaim(change);
   if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)
     return bytes + "; the chat stays as it is.";

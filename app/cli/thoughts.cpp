@@ -35,7 +35,7 @@ Result<Thinking> thinking_named(const std::string& name) {
 }
 
 std::string describe(const runtime::Thoughts& thoughts, bool shown) {
-  return "Thought for " + format_seconds(thoughts.ms) + " (" + with_thousands(thoughts.n_tokens) +
+  return "Thought for " + duration_text(thoughts.ms) + " (" + with_thousands(thoughts.n_tokens) +
          " tokens)." + (shown ? "" : " Use --show-thoughts to see the thoughts.");
 }
 
@@ -45,7 +45,7 @@ void ThoughtLine::add(std::string_view text) {
     console_.aside(text);
   } else {
     const double passed = clock_.steady_ms() - began_ms_;
-    if (passed > kSaidAfterMs) console_.status("Thinking… " + format_seconds(passed));
+    if (passed > kSaidAfterMs) console_.status("Thinking… " + duration_text(passed));
   }
 }
 

@@ -9,17 +9,11 @@ namespace {
 
 constexpr double kNoticedMs = 500;  // chosen: nobody minds less
 
-std::string duration(double ms) {
-  char text[32];
-  std::snprintf(text, sizeof text, ms < 1000 ? "%.0f ms" : "%.1f s", ms < 1000 ? ms : ms / 1000);
-  return text;
-}
-
 }  // namespace
 
 std::string describe(const CorrectReport& report) {
-  std::string text = "Corrected in " + duration(report.ms) + ": read " + count_text(report.n_read) +
-                     (report.n_read == 1 ? " token." : " tokens.");
+  std::string text = "Corrected in " + duration_text(report.ms) + ": read " +
+                     count_text(report.n_read) + (report.n_read == 1 ? " token." : " tokens.");
   if (report.n_placed > 0)
     text +=
         " " + count_text(report.n_placed) +
@@ -29,8 +23,9 @@ std::string describe(const CorrectReport& report) {
   if (report.n_placed == 0 || report.reading_ms == 0) return text;
   const std::string loss = no_gain_text({.ms = report.ms, .reading_ms = report.reading_ms});
   return text + " " +
-         (loss.empty() ? "Reading them would have taken about " + duration(report.reading_ms) + "."
-                       : loss);
+         (loss.empty()
+              ? "Reading them would have taken about " + duration_text(report.reading_ms) + "."
+              : loss);
 }
 
 bool is_loss(const Reuse& reuse) {
@@ -39,14 +34,14 @@ bool is_loss(const Reuse& reuse) {
 
 std::string no_gain_text(const Reuse& reuse) {
   if (!is_loss(reuse)) return "";
-  return "No time was saved: it took " + duration(reuse.ms) +
-         ", and reading would have taken about " + duration(reuse.reading_ms) + ".";
+  return "No time was saved: it took " + duration_text(reuse.ms) +
+         ", and reading would have taken about " + duration_text(reuse.reading_ms) + ".";
 }
 
 std::string describe(const ExactReport& report) {
   if (report.read.n_tokens == 0) return "Nothing was moved: all that has been read is exact.";
-  std::string text =
-      "Read " + count_text(report.read.n_tokens) + " tokens in " + duration(report.read.ms) + ".";
+  std::string text = "Read " + count_text(report.read.n_tokens) + " tokens in " +
+                     duration_text(report.read.ms) + ".";
   if (report.placed.n_tokens == 0) return text;
   char figures[160];
   std::snprintf(

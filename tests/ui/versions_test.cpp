@@ -199,7 +199,7 @@ TEST_F(CorrectedTest, that_saved_no_time_is_told) {
   QTest::mouseClick(action(scene.window->editingChip()), Qt::LeftButton);
   play();
   EXPECT_TRUE(scene.window->banner()->text().contains(
-      u"No time was saved: it took 2.6 s, and reading would have taken about 1.2 s."_s))
+      u"No time was saved: it took 2.60 s, and reading would have taken about 1.20 s."_s))
       << scene.window->banner()->text().toStdString();
 }
 

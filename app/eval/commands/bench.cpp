@@ -127,7 +127,7 @@ std::string line_of(const Json& row) {
   line.resize(std::max<std::size_t>(line.size(), 28), ' ');
   const double pack_ms = row["second_pass_ms"];  // 0: none was wanted
   return line + right_aligned(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
-         right_aligned(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
+         right_aligned(pack_ms > 0 ? duration_text(pack_ms) : "-", 13) +
          right_aligned(format_fixed(row["reading_times_first"], 2) + " x", 10) +
          right_aligned(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
          format_bytes(row["cache"]["kv_bytes"]) + "\n";

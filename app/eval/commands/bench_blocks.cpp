@@ -44,7 +44,7 @@ std::string line_of(const Json& row) {
   return padded(row["model"], 9) + padded(row["recipe"], 13) +
          padded(with_thousands(row["parameters"].get<std::size_t>()), 12) +
          padded(format_fixed(row["fp16_bytes_per_token"], 0) + " bytes", 16) +
-         padded(format_bytes(row["cache_bytes"]), 12) + format_seconds(row["ms_per_token"]) + "\n";
+         padded(format_bytes(row["cache_bytes"]), 12) + duration_text(row["ms_per_token"]) + "\n";
 }
 
 Result<void> run(const BlocksOptions& options, Console& console) {

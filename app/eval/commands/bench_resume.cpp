@@ -83,7 +83,7 @@ constexpr const char* kHead =
 
 std::string line_of(const Json& row) {
   const auto bytes = [&](const char* name) { return format_bytes(row[name].get<std::size_t>()); };
-  const auto time = [&](const char* name) { return format_seconds(row[name]); };
+  const auto time = [&](const char* name) { return duration_text(row[name]); };
   const std::string plain = time("plain_read_ms_cold") + " (" +
                             format_percent(row["share_of_plain_read_cold"]) + " of its speed)";
   const std::string name =

@@ -89,7 +89,7 @@ constexpr const char* kHead =
     "switch: out + in (possible)\n";
 
 std::string line_of(const Json& row) {
-  const auto time = [](const Json& ms) { return ms.is_null() ? "-" : format_seconds(ms); };
+  const auto time = [](const Json& ms) { return ms.is_null() ? "-" : duration_text(ms); };
   const auto beside = [&](const std::string& measured, const Json& possible) {
     return measured + " (" + time(possible) + ")";
   };

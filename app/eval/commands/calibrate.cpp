@@ -162,7 +162,7 @@ Result<void> run(const CalibrateOptions& options, Console& console) {
   }
   SATCHEL_TRY(kept);
   const auto own = runtime::key_bases_file(standard_paths({}).profiles, engine->fingerprint());
-  console.note("Took " + format_seconds(took_ms) + ". Saved " + format_bytes(document["bytes"]) +
+  console.note("Took " + duration_text(took_ms) + ". Saved " + format_bytes(document["bytes"]) +
                " to \"" + (options.output.empty() ? own.string() : options.output) + "\".");
   if (options.output.empty())
     console.note(

@@ -69,7 +69,7 @@ std::string line_of(const Json& row) {
     return padded(row.contains(name) ? format_percent(row[name]) : "-", 13);
   };
   const std::size_t n_judged = row["questions"];
-  return padded(row["way"], 22) + padded(format_seconds(row["first_token_ms"]), 14) +
+  return padded(row["way"], 22) + padded(duration_text(row["first_token_ms"]), 14) +
          padded("1/" + format_fixed(row["times_reading"], 1), 12) + percent("read_again") +
          padded(n_judged > 0 ? format_percent(row["right"]) : "-", 10) + percent("same_token") +
          (row.contains("kl_nats") ? format_fixed(row["kl_nats"], 4) : "-") + "\n";

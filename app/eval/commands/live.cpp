@@ -39,9 +39,9 @@ std::string table_of(const eval::LiveChat& chat) {
   for (const eval::LiveRow& row : chat.rows)
     lines.push_back({with_thousands(row.n_messages), with_thousands(row.n_tokens),
                      format_bytes(row.used_bytes), format_bytes(row.held_bytes),
-                     format_bytes(row.disk_bytes), format_seconds(row.read_ms),
-                     format_seconds(row.answer_ms), format_fixed(times_first(row, chat), 2),
-                     format_seconds(row.idle_ms), format_seconds(row.save_ms),
+                     format_bytes(row.disk_bytes), duration_text(row.read_ms),
+                     duration_text(row.answer_ms), format_fixed(times_first(row, chat), 2),
+                     duration_text(row.idle_ms), duration_text(row.save_ms),
                      std::to_string(row.n_right) + " of " + std::to_string(row.n_asked),
                      std::to_string(row.n_stale)});
   return aligned(lines);
@@ -63,7 +63,7 @@ std::string resumes_of(const eval::LiveChat& chat) {
   if (chat.resumes.empty()) return {};
   return "\nKilled and resumed " + std::to_string(chat.resumes.size()) +
          " times: " + std::to_string(n_lost) + " messages lost, " + std::to_string(n_same) +
-         " next answers the same, ready in " + format_seconds(ms) + " at most." + other + "\n";
+         " next answers the same, ready in " + duration_text(ms) + " at most." + other + "\n";
 }
 
 Json to_json(const eval::LiveRow& row) {

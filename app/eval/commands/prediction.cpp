@@ -81,7 +81,7 @@ constexpr const char* kHead =
     "way                                  first token   reading's   same token   KL        nll\n";
 
 std::string line_of(const Json& row) {
-  return padded(row["way"], 37) + padded(format_seconds(row["first_token_ms"]), 14) +
+  return padded(row["way"], 37) + padded(duration_text(row["first_token_ms"]), 14) +
          padded("1/" + format_fixed(row["times_reading"], 1), 12) +
          padded(format_percent(row["same_token"]), 13) +
          padded(format_fixed(row["kl_nats"], 4), 10) + format_fixed(row["nll_nats"], 3) + "\n";

@@ -123,7 +123,7 @@ Result<void> run(const ProfileOptions& options, Console& console) {
   }
   SATCHEL_TRY(kept);
   const auto own = runtime::head_budgets_file(standard_paths({}).profiles, engine->fingerprint());
-  console.note("Took " + format_seconds(took_ms) + ". Saved to \"" +
+  console.note("Took " + duration_text(took_ms) + ". Saved to \"" +
                (options.output.empty() ? own.string() : options.output) + "\".");
   if (options.texts.size() == 1)
     console.warning(

@@ -144,8 +144,8 @@ Cells cells_of(const Task& task, const std::string& name, const std::string& kee
   } else {
     cells.insert(cells.end(), 2, "-");
   }
-  cells.push_back(format_seconds(part.read_ms));
-  cells.push_back(format_seconds(part.answer_ms));
+  cells.push_back(duration_text(part.read_ms));
+  cells.push_back(duration_text(part.answer_ms));
   if (part.n_cut > 0) cells.push_back(std::to_string(part.n_cut));
   return cells;
 }

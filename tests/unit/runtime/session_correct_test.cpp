@@ -162,7 +162,7 @@ TEST_F(Correct, that_took_longer_than_reading_is_said_to_save_nothing) {
   EXPECT_EQ(no_gain_text({.ms = report.ms, .reading_ms = report.reading_ms}).empty(),
             report.ms < 500);
   EXPECT_EQ(no_gain_text({.ms = 2000, .reading_ms = 1500}),
-            "No time was saved: it took 2.0 s, and reading would have taken about 1.5 s.");
+            "No time was saved: it took 2.00 s, and reading would have taken about 1.50 s.");
   EXPECT_EQ(no_gain_text({.ms = 2000, .reading_ms = 2500}), "");
   EXPECT_EQ(no_gain_text({.ms = 2000}), "") << "it is not known";
 }
