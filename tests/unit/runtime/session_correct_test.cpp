@@ -7,6 +7,7 @@
 
 #include "runtime/chat/correct_text.h"
 #include "runtime/engine_state.h"
+#include "support/fail_each_call.h"
 #include "support/failing_journal.h"
 #include "support/temp_folder.h"
 #include "unit/runtime/failing_engine.h"
@@ -288,24 +289,20 @@ TEST_F(Correct, a_backend_that_fails_loses_no_words) {
   const FailingEngine with;
   chat("compact", kFirst, *with.engine);
   const test::MemoryJournal saved = journal_;
-  std::size_t n_failed = 0;
-  bool has_failed = true;
-  for (std::size_t n = 0; has_failed; n += 1 + n / 2) {  // few calls are unlike those before
-    SCOPED_TRACE("call " + std::to_string(n));
+  const auto reopened = [&] {
     journal_ = saved;
-    const auto session = open("compact", 0, *with.engine);
+    auto session = open("compact", 0, *with.engine);
     resume(*session);
-    with.failing->fail_at(n);
-    const auto done = session->correct(first_, kOther, {}, {});
-    has_failed = with.failing->has_failed();
-    n_failed += has_failed ? 1 : 0;
-    with.failing->fail_at({});
-    expect_journal_holds(*session);
-    EXPECT_EQ(ask(*session, kPet, 4).n_tokens, 4u);
-    expect_whole(*session);
-  }
-  RecordProperty("faults", static_cast<int>(n_failed));
-  EXPECT_GT(n_failed, 1u);
+    return session;
+  };
+  test::fail_each_call(
+      *with.failing, reopened,
+      [&](Session& session) { return session.correct(first_, kOther, {}, {}); },
+      [&](Session& session, const Result<CorrectReport>&) {
+        expect_journal_holds(session);
+        EXPECT_EQ(ask(session, kPet, 4).n_tokens, 4u);
+        expect_whole(session);
+      });
 }
 
 TEST_F(Correct, a_model_that_reads_in_order_reads_what_follows_again) {

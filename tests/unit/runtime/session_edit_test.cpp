@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/limits/presets.h"
+#include "support/fail_each_call.h"
 #include "unit/runtime/failing_engine.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -57,33 +58,28 @@ TEST_F(Edit, a_cut_that_the_backend_fails_at_costs_reading_and_no_words) {
     value_of(session->save());
   }
   const test::MemoryJournal saved = journal_;
-  std::size_t n_failed = 0;
-  bool has_failed = true;
-  for (std::size_t n = 0; has_failed; n += 1 + n / 2) {  // few calls are unlike those before
-    SCOPED_TRACE("call " + std::to_string(n));
+  const auto reopened = [&] {
     journal_ = saved;
-    const auto session = open("compact", 0, *with.engine);
+    auto session = open("compact", 0, *with.engine);
     resume(*session);
-    with.failing->fail_at(n);
-    const auto cut = session->truncate(answer);
-    has_failed = with.failing->has_failed();
-    n_failed += has_failed ? 1 : 0;
-    with.failing->fail_at({});
-    ASSERT_TRUE(cut.ok()) << cut.error().message;
-    ASSERT_LE(session->n_read(), session->tokens().size());
-    EXPECT_EQ(session->messages().back().id, answer);
-    const std::size_t n_lost = session->tokens().size() - session->n_read();
-    const GenerateReport asked = ask(*session, held_out_questions().at(2), 4);
-    EXPECT_EQ(asked.n_tokens, 4u);
-    EXPECT_EQ(n_reread(asked.read.reread), n_lost);
-    if (n_lost > 0) {
-      EXPECT_EQ(main_reason(asked.read.reread), kvcache::RereadReason::cut_failed);
-    }
-    EXPECT_EQ(session->n_read(), session->tokens().size());
-    expect_journal_holds(*session);
-  }
-  RecordProperty("faults", static_cast<int>(n_failed));
-  EXPECT_GT(n_failed, 1u);
+    return session;
+  };
+  test::fail_each_call(
+      *with.failing, reopened, [&](Session& session) { return session.truncate(answer); },
+      [&](Session& session, const Result<void>& cut) {
+        ASSERT_TRUE(cut.ok()) << cut.error().message;
+        ASSERT_LE(session.n_read(), session.tokens().size());
+        EXPECT_EQ(session.messages().back().id, answer);
+        const std::size_t n_lost = session.tokens().size() - session.n_read();
+        const GenerateReport asked = ask(session, held_out_questions().at(2), 4);
+        EXPECT_EQ(asked.n_tokens, 4u);
+        EXPECT_EQ(n_reread(asked.read.reread), n_lost);
+        if (n_lost > 0) {
+          EXPECT_EQ(main_reason(asked.read.reread), kvcache::RereadReason::cut_failed);
+        }
+        EXPECT_EQ(session.n_read(), session.tokens().size());
+        expect_journal_holds(session);
+      });
 }
 
 TEST_F(Edit, a_cut_chat_is_saved_and_resumed_as_cut) {
