@@ -4,6 +4,7 @@
 #include <cctype>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "app/cli/console.h"
 #include "kvcache/stages/registry.h"
@@ -100,14 +101,20 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// A name that goes on from what was typed is meant before one that was mistyped: "snap" is SnapKV,
+// though SAQ is as near.
 std::string nearest_name(std::span<const PublishedSystem> systems, std::string_view name) {
+  const std::string wanted = plain(name);
   std::string nearest;
-  std::size_t least = std::string::npos;
-  for (const PublishedSystem& system : systems)
-    if (const std::size_t far = distance(plain(system.name), plain(name)); far < least) {
+  std::pair least = {true, std::string::npos};
+  for (const PublishedSystem& system : systems) {
+    const std::string called = plain(system.name);
+    const std::pair far = {!called.starts_with(wanted), distance(called, wanted)};
+    if (far < least) {
       least = far;
       nearest = system.name;
     }
+  }
   return nearest;
 }
 

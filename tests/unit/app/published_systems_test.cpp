@@ -173,7 +173,8 @@ TEST(PublishedSystems, that_are_unknown_are_answered_with_the_nearest_name) {
   const std::vector<PublishedSystem> all = systems();
   for (const auto& [asked, nearest] :
        {std::pair{"zipcash", "ZipCache"}, std::pair{"h3o", "H2O"}, std::pair{"snapvk", "SnapKV"},
-        std::pair{"retrieval attention 2", "RetrievalAttention"}}) {
+        std::pair{"retrieval attention 2", "RetrievalAttention"}, std::pair{"snap", "SnapKV"},
+        std::pair{"Zip-C", "ZipCache"}}) {
     const auto found = find_system(all, asked);
     ASSERT_FALSE(found.ok()) << asked;
     EXPECT_EQ(found.error().kind, ErrorKind::not_found);
