@@ -77,7 +77,9 @@ void add_model_options(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->type_name("NAME");
   command
-      .add_option("--cpu-level", options.cpu_level, "CPU instruction set to use: avx2, avx512 …")
+      .add_option("--cpu-level", options.cpu_level,
+                  "CPU instruction set for the model and its cache: avx2, avx512 …; checksums "
+                  "use AVX2 with each of them")
       ->type_name("NAME");
   command
       .add_option("--activations", options.activations,

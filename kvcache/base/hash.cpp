@@ -11,6 +11,8 @@ const HashLevel kHashPlain = {xxh3_add, xxh3_end};
 
 namespace {
 
+// Whatever level the backend was told to use (BackendOptions::cpu_level): all of these have AVX2,
+// and the hash is the same.
 const HashLevel& level() {
 #ifdef SATCHEL_HASH_AVX2
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
