@@ -67,7 +67,8 @@ std::string describe(const runtime::ReadReport& read) {
             std::to_string(read.fidelity.n_tokens) + " tokens)";
   text += ".";
   for (const std::string& more :
-       {runtime::no_gain_text(read.reuse), kvcache::describe(read.reread)})
+       {runtime::not_placed_text(read.not_placed), runtime::no_gain_text(read.reuse),
+        kvcache::describe(read.reread)})
     if (!more.empty()) text += " " + more;
   return text;
 }

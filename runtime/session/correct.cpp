@@ -9,11 +9,15 @@
 namespace satchel::runtime {
 namespace {
 
-// A second cache that holds the text, to place it from; null where it can't be, or there is no
-// memory.
-std::unique_ptr<kvcache::Cache> kept_text(kvcache::Cache& cache, const IndexRange& text) {
-  if (text.size() == 0 || !can_place(cache) || !is_decided(cache, text)) return nullptr;
+// A second cache that holds the text, to place it from; null where there is no text, or `why`.
+std::unique_ptr<kvcache::Cache> kept_text(kvcache::Cache& cache, const IndexRange& text,
+                                          NotPlaced& why) {
+  if (text.size() == 0) return nullptr;
+  why = why_not_placed(cache);
+  if (why == NotPlaced::none && !is_decided(cache, text)) why = NotPlaced::pending;
+  if (why != NotPlaced::none) return nullptr;
   Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
+  if (!fork.ok()) why = NotPlaced::no_memory;
   return fork.ok() ? std::move(*fork) : nullptr;
 }
 
@@ -46,7 +50,8 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   const std::size_t bytes_before = s.cache->stats().bytes;
   PlacedText placed;
   placed.part = placed_part({.begin = std::min(before.end, n_before), .end = n_before});
-  placed.from = kept_text(*s.cache, placed.part);
+  NotPlaced not_placed = NotPlaced::none;
+  placed.from = kept_text(*s.cache, placed.part, not_placed);
   SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids,
                      s.transcript.replace_message(id, text, s.past.beyond()));
   s.meter.drop_rows();
@@ -54,7 +59,7 @@ Result<CorrectReport> Session::correct(MessageId id, std::string_view text, std:
   SATCHEL_TRY_ASSIGN(const SessionMessage now, s.transcript.find(ids.front()));
   // Where a token behind the message stands now.
   const auto moved = [&](std::size_t position) { return position + tokens().size() - n_text; };
-  CorrectReport report{.message = now.id};
+  CorrectReport report{.message = now.id, .not_placed = not_placed};
   const std::size_t end = n_before <= before.begin ? n_before
                           : n_before <= before.end ? now.end
                                                    : moved(n_before);

@@ -239,14 +239,18 @@ Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
   for (std::size_t i = 0; i + 1 < messages.size() && parts.cache.has_store(); ++i) {
     const SessionMessage& document = messages[i];
     if (document.text_hash.empty() || document.begin == 0 || read_part_title(document.title) ||
-        document.begin < parts.cache.n_tokens() || !can_place(*parts.cache))
+        document.begin < parts.cache.n_tokens())
       continue;
+    const IndexRange tokens{.begin = document.begin, .end = messages[i + 1].end};
+    if (placed_part(tokens).size() == 0) continue;
+    report.not_placed = why_not_placed(*parts.cache);
+    if (report.not_placed != NotPlaced::none) continue;
     const CacheContents before = parts.meter.contents();
     const double text_began = parts.clock.steady_ms();
     const double ms_per_token = parts.engine.read_ms_per_token;  // before the few that are read now
     const std::size_t n_held = parts.cache.n_tokens();
-    PlacedText text = shelved_text(parts, {.begin = document.begin, .end = messages[i + 1].end},
-                                   document.text_hash);
+    PlacedText text = shelved_text(parts, tokens, document.text_hash);
+    if (text.from == nullptr) report.not_placed = NotPlaced::no_reading;
     SATCHEL_TRY_ASSIGN(const std::size_t n,
                        prefill_and_place(prefill, *parts.cache, text, stop, progress));
     if (n == 0) continue;
@@ -260,6 +264,7 @@ Result<ReadReport> place_documents(const ChatParts& parts, ChatPrefill& prefill,
     report.n_placed += n;
     report.reuse = sum_of(report.reuse, reuse);
   }
+  if (report.n_placed > 0) report.not_placed = NotPlaced::none;
   report.compressed = parts.meter.was_compressed_since(contents);
   report.n_tokens = parts.cache.n_tokens() - n_before - report.n_placed;
   report.ms = parts.clock.steady_ms() - began;

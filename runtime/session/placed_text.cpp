@@ -15,8 +15,10 @@ IndexRange placed_part(const IndexRange& read) {
   return {.begin = read.begin + kHeadTokens, .end = read.end - kvcache::kTailTokens};
 }
 
-bool can_place(const kvcache::Cache& cache) {
-  return !cache.needs_step() && cache.reach().is_all() && !cache.shape().reads_in_order();
+NotPlaced why_not_placed(const kvcache::Cache& cache) {
+  if (cache.shape().reads_in_order()) return NotPlaced::in_order;
+  if (cache.needs_step()) return NotPlaced::each_step;
+  return cache.reach().is_all() ? NotPlaced::none : NotPlaced::out_of_reach;
 }
 
 bool holds_placed(const kvcache::Cache& cache) {

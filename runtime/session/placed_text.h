@@ -21,8 +21,8 @@ namespace satchel::runtime {
 // Of tokens that another cache has read one behind the other: those that are placed. Empty: they
 // are so few that all are as soon read.
 IndexRange placed_part(const IndexRange& read);
-// Whether the cache may hold such text, now.
-bool can_place(const kvcache::Cache& cache);
+// Why the cache may not hold such text, now.
+NotPlaced why_not_placed(const kvcache::Cache& cache);
 bool holds_placed(const kvcache::Cache& cache);
 // Whether all of the text is held there and decided.
 bool is_decided(const kvcache::Cache& cache, const IndexRange& text);

@@ -108,6 +108,7 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   report.n_tokens += placed.n_tokens;
   report.n_shelf += placed.n_shelf;
   report.n_placed = placed.n_placed;
+  report.not_placed = placed.not_placed;
   report.reuse = sum_of(placed.reuse, report.reuse);
   report.compressed = report.compressed || placed.compressed;
   report.ms += placed.ms;

@@ -76,11 +76,23 @@ struct SessionOptions {
 // at_once: a document that another chat has read, anywhere in this one, is placed where it can be
 // (placed_text.h): it has not seen what stands before it, until read_exactly().
 enum class ReadHow { exactly, at_once };
+// Why text that had been read before was read again, and not placed. Of a few tokens nothing is
+// said: they are as soon read.
+enum class NotPlaced : std::uint8_t {
+  none,
+  in_order,      // the model has windows or recurrent layers
+  each_step,     // the recipe's scores of steps go with the text's places
+  out_of_reach,  // some of the chat is beyond the model's context
+  pending,       // it had not been compressed yet, or was at rest
+  no_memory,     // for a second cache to place it from
+  no_reading,    // of a document: no chat has saved it with this model and recipe
+};
 inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about the reading speed
 struct ReadReport {
   std::size_t n_tokens = 0;  // read now
   std::size_t n_shelf = 0;   // not read: another chat had read this document (first_document.h)
   std::size_t n_placed = 0;  // not read either, but behind other text (ReadHow::at_once)
+  NotPlaced not_placed = NotPlaced::none;  // of a document, where n_placed could have been more
   double ms = 0;
   Reuse reuse = {};           // of n_shelf and n_placed
   bool compressed = false;    // a recipe evicted or packed something
@@ -197,6 +209,7 @@ struct CorrectReport {
   std::size_t n_read = 0;    // tokens read: of the message, and of what follows it
   std::size_t n_placed = 0;  // tokens of what follows, held as they were read behind other words
   std::size_t n_unread = 0;  // it was stopped, or reading failed: read before the next answer
+  NotPlaced not_placed = NotPlaced::none;
   std::vector<kvcache::Reread> reread = {};
   double ms = 0;
   double reading_ms = 0;  // that reading n_placed as well would have taken; as in Reuse

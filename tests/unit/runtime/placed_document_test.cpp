@@ -60,6 +60,7 @@ TEST_P(PlacedUnderEachPreset, is_read_at_its_ends_and_saved_as_it_stands) {
   const std::size_t n_documents = session->tokens().size() - n_before_;
   EXPECT_EQ(read_.n_tokens, 2 * (32 + kvcache::kTailTokens));
   EXPECT_EQ(read_.n_placed, n_documents - read_.n_tokens);
+  EXPECT_EQ(read_.not_placed, NotPlaced::none);
   EXPECT_EQ(session->n_placed(), read_.n_placed);
   EXPECT_EQ(session->n_read(), session->tokens().size());
   EXPECT_THAT(read_.reread, testing::IsEmpty());
@@ -87,6 +88,7 @@ TEST_F(PlacedDocument, read_exactly_it_answers_as_one_that_was_read) {
   read_apart("full");
   const auto plain = chat("full", ReadHow::exactly);
   EXPECT_EQ(read_.n_placed, 0u);
+  EXPECT_EQ(read_.not_placed, NotPlaced::none) << "nobody wanted it placed";
   ask(*plain, held_out_questions().at(0));
   const std::vector<std::int32_t> wanted = ids(*plain);
   journal_ = {};
@@ -105,7 +107,16 @@ TEST_F(PlacedDocument, is_read_where_no_chat_has_read_it_so) {
   read_apart("full");
   const auto session = chat("balanced", ReadHow::at_once);
   EXPECT_EQ(read_.n_placed, 0u);
+  EXPECT_EQ(read_.not_placed, NotPlaced::no_reading);
   EXPECT_EQ(read_.n_tokens, session->tokens().size() - n_before_);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+}
+
+TEST_F(PlacedDocument, is_read_and_says_so_where_the_recipe_scores_each_step) {
+  read_apart("h2o");
+  const auto session = chat("h2o", ReadHow::at_once);
+  EXPECT_EQ(read_.n_placed, 0u);
+  EXPECT_EQ(read_.not_placed, NotPlaced::each_step);
   EXPECT_EQ(session->n_read(), session->tokens().size());
 }
 

@@ -75,6 +75,7 @@ TEST_P(CorrectUnderEachPreset, keeps_what_follows_and_what_was_there_comes_back)
   EXPECT_GT(report.n_placed, 300u);
   EXPECT_EQ(report.n_placed, session->n_placed());
   EXPECT_EQ(report.n_unread, 0u);
+  EXPECT_EQ(report.not_placed, NotPlaced::none);
   EXPECT_LT(report.n_read, 300u);
   EXPECT_EQ(report.reread,
             (std::vector<kvcache::Reread>{{RereadReason::edited, 32u + kvcache::kTailTokens}}));
@@ -318,7 +319,19 @@ TEST_F(Correct, a_model_that_reads_in_order_reads_what_follows_again) {
   EXPECT_EQ(report.n_unread, 0u);
   EXPECT_GT(n_reread(report.reread), 600u);
   EXPECT_EQ(main_reason(report.reread), RereadReason::edited);
+  EXPECT_EQ(report.not_placed, NotPlaced::in_order);
   expect_whole(*session);
+}
+
+TEST(NotPlacedText, is_a_sentence_for_every_reason) {
+  for (int why = 1; why <= static_cast<int>(NotPlaced::no_reading); ++why) {
+    const std::string text = not_placed_text(static_cast<NotPlaced>(why));
+    EXPECT_THAT(text, testing::StartsWith("Nothing was moved: "));
+    EXPECT_THAT(text, testing::EndsWith("."));
+  }
+  EXPECT_EQ(not_placed_text(NotPlaced::none), "");
+  const CorrectReport few{.n_read = 29, .ms = 101};
+  EXPECT_THAT(describe(few), testing::EndsWith("read 29 tokens."));
 }
 
 // Of text in which scores of the steps are kept, too.
@@ -327,6 +340,8 @@ TEST_F(Correct, a_recipe_that_scores_steps_reads_what_follows_again) {
   const CorrectReport report = correct(*session, first_);
   EXPECT_EQ(report.n_placed, 0u);
   EXPECT_EQ(main_reason(report.reread), RereadReason::edited);
+  EXPECT_EQ(report.not_placed, NotPlaced::each_step);
+  EXPECT_THAT(describe(report), testing::EndsWith(not_placed_text(NotPlaced::each_step)));
   expect_whole(*session);
 }
 
