@@ -1,6 +1,5 @@
 #include "app/cli/meter_text.h"
 
-#include <algorithm>
 #include <ctime>
 #include <string_view>
 #include <vector>
@@ -124,12 +123,12 @@ std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
 
 std::string describe(const runtime::Fidelity& fidelity, std::span<const LedgerEntry> ledger,
                      std::int64_t now_ms) {
-  const bool is_old =
-      fidelity.n_tokens > 0 && std::ranges::any_of(ledger, [&](const LedgerEntry& entry) {
-        return makes_smaller(entry.cause) && entry.at_ms > fidelity.measured_ms;
-      });
-  return describe(fidelity, now_ms) +
-         (is_old ? " The chat has been compressed further since; /ledger shows the cost." : "");
+  const runtime::SinceMeasured since = runtime::since_measured(fidelity, ledger);
+  std::string text = describe(fidelity, now_ms);
+  if (since.was_moved) text += " That was before text was corrected or moved.";
+  if (since.was_compressed)
+    text += " The chat has been compressed further since; /ledger shows the cost.";
+  return text;
 }
 
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {

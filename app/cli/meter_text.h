@@ -18,7 +18,7 @@ Json to_json(std::span<const runtime::LedgerEntry> ledger);
 
 // A line each: fidelity, recall, the ledger's sums.
 std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms);
-// The same, and whether the chat was compressed after it was measured.
+// The same, and whether text was compressed, corrected or moved after it was measured.
 std::string describe(const runtime::Fidelity& fidelity,
                      std::span<const runtime::LedgerEntry> ledger, std::int64_t now_ms);
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms);

@@ -25,6 +25,15 @@ Reuse sum_of(const Reuse& a, const Reuse& b) {
           .reading_ms = is_known ? a.reading_ms + b.reading_ms : 0};
 }
 
+SinceMeasured since_measured(const Fidelity& fidelity, std::span<const LedgerEntry> ledger) {
+  SinceMeasured since;
+  if (fidelity.n_tokens == 0) return since;
+  for (const LedgerEntry& entry : ledger)
+    if (entry.at_ms > fidelity.measured_ms)
+      (makes_smaller(entry.cause) ? since.was_compressed : since.was_moved) = true;
+  return since;
+}
+
 void Ledger::add(const LedgerEntry& entry) {
   entries_.push_back(entry);
   if (entries_.size() <= kLedgerEntries) return;

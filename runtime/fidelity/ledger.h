@@ -57,6 +57,12 @@ struct LedgerEntry {
   std::size_t n_steps = 1;  // more: older steps in one; when, cause and fidelity are the last one's
 };
 
+// What a measurement does not cover, because it came later.
+struct SinceMeasured {
+  bool was_compressed = false, was_moved = false;  // moved: a message says something else, too
+};
+SinceMeasured since_measured(const Fidelity& fidelity, std::span<const LedgerEntry> ledger);
+
 inline constexpr std::size_t kLedgerEntries = 256;  // chosen: 25 kB of text at most
 
 class Ledger {

@@ -285,9 +285,13 @@ TEST_F(LedgerTest, a_figure_from_before_the_last_step_says_so) {
   send();
   const QString age = u"measured at token 4,218, 2 min ago"_s;
   EXPECT_EQ(scene.state.memory()->fidelityAge(), age);
+  addStep(LedgerCause::corrected);
+  send();
+  const QString moved = age + u"; text corrected or moved since then"_s;
+  EXPECT_EQ(scene.state.memory()->fidelityAge(), moved);
   addStep(LedgerCause::turn);
   send();
-  EXPECT_EQ(scene.state.memory()->fidelityAge(), age + u"; compressed further since then"_s);
+  EXPECT_EQ(scene.state.memory()->fidelityAge(), moved + u"; compressed further since then"_s);
 }
 
 }  // namespace

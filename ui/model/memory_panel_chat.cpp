@@ -84,11 +84,11 @@ QString MemoryPanelState::fidelityText() const {
 QString MemoryPanelState::fidelityAge() const {
   const runtime::Fidelity& fidelity = m_cache.fidelity;
   if (fidelity.n_tokens == 0) return {};
-  const QString text = measuredText(fidelity.measured_at, fidelity.measured_ms, m_clock->wall_ms());
-  const bool isOlder = std::ranges::any_of(m_ledger.entries(), [&](const auto& step) {
-    return makes_smaller(step.cause) && step.at_ms > fidelity.measured_ms;
-  });
-  return isOlder ? tr("%1; compressed further since then").arg(text) : text;
+  QString text = measuredText(fidelity.measured_at, fidelity.measured_ms, m_clock->wall_ms());
+  const runtime::SinceMeasured since = runtime::since_measured(fidelity, m_ledger.entries());
+  if (since.was_moved) text = tr("%1; text corrected or moved since then").arg(text);
+  if (since.was_compressed) text = tr("%1; compressed further since then").arg(text);
+  return text;
 }
 
 QString MemoryPanelState::attentionText() const {

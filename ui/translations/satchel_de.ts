@@ -2099,6 +2099,10 @@
         <translation>Noch nichts komprimiert</translation>
     </message>
     <message>
+        <source>%1; text corrected or moved since then</source>
+        <translation>%1; seitdem Text korrigiert oder verschoben</translation>
+    </message>
+    <message>
         <source>%1; compressed further since then</source>
         <translation>%1; seitdem weiter komprimiert</translation>
     </message>

@@ -2099,6 +2099,10 @@
         <translation>Rien n’est encore compressé</translation>
     </message>
     <message>
+        <source>%1; text corrected or moved since then</source>
+        <translation>%1&#x202f;; texte corrigé ou déplacé depuis</translation>
+    </message>
+    <message>
         <source>%1; compressed further since then</source>
         <translation>%1&#x202f;; compressée davantage depuis</translation>
     </message>

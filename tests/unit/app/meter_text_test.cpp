@@ -52,10 +52,12 @@ TEST(MeterText, a_step_that_moved_text_says_what_was_moved_and_whether_that_paid
   EXPECT_NE(table_of({&step, 1}).find("160 read, no time saved"), std::string::npos);
 }
 
-TEST(MeterText, text_that_was_moved_is_not_compressed_further) {
+TEST(MeterText, what_was_measured_before_a_correction_is_said_to_be_older) {
   const runtime::LedgerEntry step = moved();
-  const runtime::Fidelity measured{
-      .n_tokens = 128, .agreement = 0.9, .kl = 0.1, .measured_ms = kMinute};
+  runtime::Fidelity measured{.n_tokens = 128, .agreement = 0.9, .kl = 0.1, .measured_ms = kMinute};
+  EXPECT_EQ(describe(measured, {&step, 1}, 3 * kMinute),
+            describe(measured, 3 * kMinute) + " That was before text was corrected or moved.");
+  measured.measured_ms = step.at_ms;
   EXPECT_EQ(describe(measured, {&step, 1}, 3 * kMinute), describe(measured, 3 * kMinute));
 }
 
