@@ -164,6 +164,44 @@ TEST_F(InProcessTest, what_was_measured_is_shown_and_survives_a_restart) {
   EXPECT_TRUE(life.wait([&] { return life.state.memory()->ledger()->rowCount() > 0; }));
 }
 
+// Row and text of each card of what the limit took.
+QStringList cardsOf(const ConversationModel& rows) {
+  QStringList cards;
+  for (int row = 0; row < rows.rowCount(); ++row)
+    if (const PackedNote& note = rows.message(row).packed; !note.isEmpty())
+      cards.append(u"%1: %2"_s.arg(row).arg(note.text));
+  return cards;
+}
+
+TEST_F(InProcessTest, the_card_of_what_the_limit_took_is_there_in_the_next_life) {
+  QStringList cards;
+  ChatKey key = 0;
+  {
+    Life life(m_folder.path());
+    ASSERT_TRUE(life.openModel()) << life.error();
+    life.state.memory()->setPresetIndex(1);
+    life.state.memory()->setBudgetBytes(4'000'000);  // room for the document and little more
+    life.state.newChat();
+    ASSERT_TRUE(life.waitReady()) << life.error();
+    life.state.attachFile(QString::fromStdString(test::source_dir() + "/docs/samples/notes.txt"));
+    ASSERT_TRUE(life.wait([&] { return life.state.conversation()->rowCount() == 2; }))
+        << life.error();
+    ASSERT_TRUE(life.waitReady()) << life.error();
+    const ConversationModel& rows = *life.state.conversation();
+    for (int i = 0; i < 40 && cardsOf(rows).isEmpty(); ++i)
+      ASSERT_TRUE(life.send(u"Where does Nina Leroux live?"_s)) << life.error();
+    cards = cardsOf(rows);
+    ASSERT_FALSE(cards.isEmpty()) << "the limit was not reached";
+    key = life.state.chat().id;
+  }
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.openChat(key);
+  ASSERT_TRUE(life.wait([&] { return life.state.memory()->ledger()->rowCount() > 0; }))
+      << life.error();
+  EXPECT_EQ(cardsOf(*life.state.conversation()), cards);
+}
+
 TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_memory) {
   Life life(m_folder.path());
   life.state.setTypingRest(std::chrono::hours(1));

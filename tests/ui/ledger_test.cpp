@@ -210,11 +210,113 @@ TEST_F(LedgerTest, what_a_saved_chat_has_been_through_is_not_told_as_new) {
   scene.clock.wall += 1000;
   scene.state.openChat(saved);
   scene.engine.playAll();
-  EXPECT_EQ(cards(), QStringList());
+  EXPECT_EQ(cards(), QStringList()) << "when its messages were written is not known";
   EXPECT_EQ(scene.state.memory()->ledger()->rowCount(), 1);
   addStep(LedgerCause::limit);
   send();
   EXPECT_EQ(cards().size(), 1);
+}
+
+// A chat of six messages, one a minute; the first of them was written an hour ago.
+class ReopenedTest : public LedgerTest {
+ protected:
+  ReopenedTest() {
+    for (int row = 0; row < 6; ++row) written(row, -60 + row, 700);
+  }
+  void written(int row, int minutes, std::size_t n_tokens) {
+    scene.engine.script.written.resize(6);
+    scene.engine.script.written[row] = {scene.clock.wall + minutes * 60'000, n_tokens};
+  }
+  void addStepAt(int minutes, std::size_t n_tokens, LedgerCause cause = LedgerCause::limit) {
+    addStep(cause);
+    scene.engine.script.ledger.entries.back().at_ms = scene.clock.wall + minutes * 60'000;
+    scene.engine.script.ledger.entries.back().n_tokens = n_tokens;
+  }
+  void open() {
+    scene.state.openChat(scene.engine.addChat(u"saved"_s, QDateTime::currentDateTime(), rows));
+    scene.engine.playAll();
+    Scene::settle();
+  }
+  QList<int> cardRows() {
+    QList<int> found;
+    for (int row = 0; row < scene.state.conversation()->rowCount(); ++row)
+      if (!scene.state.conversation()->message(row).packed.isEmpty()) found.append(row);
+    return found;
+  }
+  QList<Message> rows = sampleConversation();
+};
+
+TEST_F(ReopenedTest, the_card_is_back_at_its_message_with_what_the_ledger_has) {
+  addStepAt(-57, 2700);
+  open();
+  EXPECT_EQ(cardRows(), QList<int>{3});
+  EXPECT_EQ(
+      cards(),
+      QStringList(u"Packed to stay within the memory limit. The chat's 2,700 tokens took 52.0 MB "
+                  "and now take 47.8 MB: 18 % of it is now stored at lower precision, < 0.1 % was "
+                  "dropped from the model's memory. What that changed was not measured."_s));
+  EXPECT_EQ(notices.count(), 0) << "it is not new";
+}
+
+TEST_F(ReopenedTest, what_was_measured_in_another_life_stands_on_the_card) {
+  addStepAt(-57, 2700);
+  scene.engine.script.ledger.entries.back().fidelity =
+      sampleLedger(scene.clock.wall).entries.front().fidelity;
+  open();
+  ASSERT_EQ(cards().size(), 1);
+  EXPECT_TRUE(cards()[0].contains(u"98.4 % same next token · KL 0.004 nats, measured at"_s))
+      << cards()[0].toStdString();
+}
+
+TEST_F(ReopenedTest, what_was_taken_while_a_question_was_read_stands_below_it) {
+  addStepAt(-58, 1500);  // when the question in row 2 was written
+  open();
+  EXPECT_EQ(cardRows(), QList<int>{2});
+}
+
+TEST_F(ReopenedTest, each_message_has_one_card_and_only_the_limits_steps_have_one) {
+  addStepAt(-59, 1300);
+  addStepAt(-59, 1400);
+  addStepAt(-57, 2750, LedgerCause::turn);
+  addStepAt(-55, 4100);
+  open();
+  EXPECT_EQ(cardRows(), (QList<int>{1, 5}));
+  EXPECT_TRUE(cards()[0].contains(u"The chat's 1,400 tokens"_s)) << cards()[0].toStdString();
+}
+
+TEST_F(ReopenedTest, in_a_branch_whose_messages_are_newer_the_tokens_read_say_where) {
+  for (int row = 0; row < 6; ++row) written(row, -1, 700);
+  addStepAt(-30, 2500);
+  open();
+  EXPECT_EQ(cardRows(), QList<int>{3});
+}
+
+TEST_F(ReopenedTest, a_step_that_no_message_fits_has_no_card) {
+  for (int row = 0; row < 6; ++row) written(row, -1, row == 1 ? 0 : 700);  // not known behind it
+  addStepAt(-30, 2500);
+  open();
+  EXPECT_EQ(cards(), QStringList());
+}
+
+TEST_F(ReopenedTest, steps_that_became_one_do_not_say_what_was_taken_by_the_last_of_them) {
+  addStepAt(-57, 2700);
+  scene.engine.script.ledger.entries.back().n_steps = 3;
+  open();
+  ASSERT_EQ(cards().size(), 1);
+  EXPECT_TRUE(cards()[0].contains(u". The chat's 2,700 tokens took 47.8 MB afterwards. "_s))
+      << cards()[0].toStdString();
+}
+
+TEST_F(ReopenedTest, what_is_taken_next_comes_onto_the_card_of_its_message) {
+  addStepAt(-55, 4100);
+  open();
+  scene.clock.wall += 1000;
+  addStep(LedgerCause::limit);
+  scene.engine.tellLedger();
+  EXPECT_EQ(cardRows(), QList<int>{5});
+  EXPECT_TRUE(cards()[0].startsWith(u"Packed to stay within 210 MB. The chat's 4,218 tokens"_s))
+      << cards()[0].toStdString();
+  EXPECT_TRUE(cards()[0].endsWith(u"not measured yet."_s)) << cards()[0].toStdString();
 }
 
 TEST_F(LedgerTest, what_the_limit_took_while_a_saved_chat_is_read_again_is_told) {

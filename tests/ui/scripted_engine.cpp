@@ -51,9 +51,15 @@ runtime::MemorySettings memoryOf(const ChatSettings& settings) {
 
 }  // namespace
 
-runtime::ChatOpened ScriptedEngine::shownOf(const SavedChat& chat) {
+runtime::ChatOpened ScriptedEngine::shownOf(const SavedChat& chat) const {
   runtime::ChatOpened opened{rowOf(chat.entry), memoryOf(chat.settings), {}, chat.answers};
-  for (const Message& message : chat.messages) opened.messages.push_back(storedOf(message));
+  for (const Message& message : chat.messages) {
+    const Script::Written written = script.written.value(qsizetype(opened.messages.size()));
+    runtime::StoredMessage stored = storedOf(message);
+    stored.created_ms = written.ms;
+    stored.tokens.resize(written.n_tokens);
+    opened.messages.push_back(std::move(stored));
+  }
   return opened;
 }
 

@@ -48,6 +48,12 @@ class ScriptedEngine final : public EngineClient {
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
     QList<runtime::ChatMemory> packing;
+    // When the messages of a chat that is opened were written, and their tokens; 0: not known.
+    struct Written {
+      qint64 ms = 0;
+      std::size_t n_tokens = 0;
+    };
+    QList<Written> written;
     QList<runtime::LibraryCopy> copies;  // those that updates left
     bool isDeletedListLate = false;      // listDeleted() is not answered
     QList<runtime::Failed> errors;       // the next requests of that kind fail, once each
@@ -146,7 +152,7 @@ class ScriptedEngine final : public EngineClient {
     QList<Message> messages;
     runtime::AnswerSettings answers = {};
   };
-  static runtime::ChatOpened shownOf(const SavedChat& chat);
+  runtime::ChatOpened shownOf(const SavedChat& chat) const;
   // Ends packing; false: the script has this request fail.
   bool begins(runtime::ChatTask task);
   // What is being read in parts is left, and `then` comes next.

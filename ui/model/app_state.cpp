@@ -30,6 +30,10 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   connect(&m_memory, &MemoryPanelState::previewWanted, this,
           [this](quint64 bytes) { m_engine->estimatePresets(bytes); });
   connect(&m_memory, &MemoryPanelState::reclaimed, this, &AppState::onReclaimed);
+  connect(&m_memory, &MemoryPanelState::reclaimedBefore, this,
+          [this](const std::vector<runtime::LedgerEntry>& steps) {
+            m_packed.restore(steps, int(m_model.n_lanes));
+          });
   connect(m_memory.plan(), &ChatPlan::previewWanted, this, &AppState::previewChat);
   connect(m_memory.plan(), &ChatPlan::applyWanted, this, &AppState::applyToChat);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);

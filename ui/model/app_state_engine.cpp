@@ -191,8 +191,8 @@ void AppState::onModelOpened(const runtime::ModelFacts& model) {
 }
 
 void AppState::load(const std::vector<runtime::StoredMessage>& messages) {
-  m_packed.clear();
   m_conversation.load(shownOf(messages));
+  m_packed.load(messages);
   dropQuestion();
   setNamed({});
   dismissResume();

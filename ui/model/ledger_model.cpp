@@ -72,6 +72,32 @@ QString measuredOn(const QString& figures, const runtime::Fidelity& fidelity) {
       .arg(figures, formatCount(qint64(fidelity.measured_at)), formatMoment(fidelity.measured_ms));
 }
 
+bool wasFolded(const LedgerEntry& entry) {
+  return entry.n_steps > 1;
+}
+
+// all: of one message's steps
+QString packedText(const LedgerEntry& all, bool isFolded, int laneCount) {
+  const QString tokens = formatCount(qint64(all.n_tokens));
+  if (isFolded)
+    return LedgerText::tr("The chat's %1 tokens took %2 afterwards.")
+        .arg(tokens, formatBytes(all.bytes_after));
+  const QString coarser = shareOf(all.n_lowered, all, laneCount);
+  const QString gone = shareOf(all.n_evicted, all, laneCount);
+  QString what;
+  if (all.n_evicted == 0)
+    what = LedgerText::tr("%1 of it is now stored at lower precision").arg(coarser);
+  else if (all.n_lowered == 0)
+    what = LedgerText::tr("%1 of it was dropped from the model's memory").arg(gone);
+  else
+    what = LedgerText::tr(
+               "%1 of it is now stored at lower precision, %2 was dropped from the model's "
+               "memory")
+               .arg(coarser, gone);
+  return LedgerText::tr("The chat's %1 tokens took %2 and now take %3: %4.")
+      .arg(tokens, formatBytes(all.bytes_before), formatBytes(all.bytes_after), what);
+}
+
 bool isSame(const LedgerEntry& a, const LedgerEntry& b) {
   return a.at_ms == b.at_ms && a.cause == b.cause && a.n_tokens == b.n_tokens &&
          a.n_lowered == b.n_lowered && a.n_evicted == b.n_evicted &&
@@ -166,7 +192,8 @@ std::vector<LedgerEntry> stepsSince(const std::vector<LedgerEntry>& before,
   return later;
 }
 
-PackedNote packedNote(const std::vector<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
+PackedNote packedNote(const std::vector<LedgerEntry>& entries, int laneCount, quint64 limitBytes,
+                      PackedCost cost) {
   Q_ASSERT(!entries.empty());
   LedgerEntry all = entries.back();
   all.bytes_before = entries.front().bytes_before;
@@ -175,28 +202,16 @@ PackedNote packedNote(const std::vector<LedgerEntry>& entries, int laneCount, qu
     all.n_lowered += entry.n_lowered;
     all.n_evicted += entry.n_evicted;
   }
-  const QString coarser = shareOf(all.n_lowered, all, laneCount);
-  const QString gone = shareOf(all.n_evicted, all, laneCount);
-  QString what;
-  if (all.n_evicted == 0)
-    what = LedgerText::tr("%1 of it is now stored at lower precision").arg(coarser);
-  else if (all.n_lowered == 0)
-    what = LedgerText::tr("%1 of it was dropped from the model's memory").arg(gone);
-  else
-    what = LedgerText::tr(
-               "%1 of it is now stored at lower precision, %2 was dropped from the model's "
-               "memory")
-               .arg(coarser, gone);
   PackedNote note;
   note.title = limitBytes > 0
                    ? LedgerText::tr("Packed to stay within %1").arg(formatBytes(limitBytes))
                    : LedgerText::tr("Packed to stay within the memory limit");
-  note.text = LedgerText::tr("The chat's %1 tokens took %2 and now take %3: %4.")
-                  .arg(formatCount(qint64(all.n_tokens)), formatBytes(all.bytes_before),
-                       formatBytes(all.bytes_after), what);
-  const runtime::Fidelity& cost = all.fidelity;
-  note.cost = cost.n_tokens == 0 ? LedgerText::tr("What that changed is not measured yet.")
-                                 : measuredOn(fidelityFigures(cost), cost);
+  note.text = packedText(all, std::ranges::any_of(entries, wasFolded), laneCount);
+  if (all.fidelity.n_tokens > 0)
+    note.cost = measuredOn(fidelityFigures(all.fidelity), all.fidelity);
+  else
+    note.cost = cost == PackedCost::Due ? LedgerText::tr("What that changed is not measured yet.")
+                                        : LedgerText::tr("What that changed was not measured.");
   return note;
 }
 

@@ -38,10 +38,13 @@ class LedgerModel : public QAbstractTableModel {
 // one: counting them does not tell which are new.
 std::vector<runtime::LedgerEntry> stepsSince(const std::vector<runtime::LedgerEntry>& before,
                                              const std::vector<runtime::LedgerEntry>& now);
-// What was done without having been asked for, to stay within the limit; the cost is what was
-// measured after the last step.
+// What a cost that was not measured is: Gone where it cannot be measured any more.
+enum class PackedCost { Due, Gone };
+// What was done without having been asked for, to stay within the limit (0: not known); the cost is
+// what was measured after the last step. Of an entry that others became one with, what was taken is
+// not told: it is theirs too.
 //   needs  at least one entry
 PackedNote packedNote(const std::vector<runtime::LedgerEntry>& entries, int laneCount,
-                      quint64 limitBytes);
+                      quint64 limitBytes, PackedCost cost = PackedCost::Due);
 
 }  // namespace satchel::ui

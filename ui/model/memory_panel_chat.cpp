@@ -189,16 +189,16 @@ void MemoryPanelState::setCache(const runtime::ChatMemory& cache) {
 }
 
 void MemoryPanelState::setLedger(const runtime::LedgerChanged& ledger) {
-  std::vector<runtime::LedgerEntry> steps;
+  std::vector<runtime::LedgerEntry> steps, before;
   for (const runtime::LedgerEntry& step : stepsSince(m_ledger.entries(), ledger.entries)) {
-    // What a saved chat has been through was told when it was new.
     const bool isNew = m_isLedgerKnown || step.at_ms >= m_openedMs;
-    if (isNew && step.cause == runtime::LedgerCause::limit) steps.push_back(step);
+    if (step.cause == runtime::LedgerCause::limit) (isNew ? steps : before).push_back(step);
   }
   m_isLedgerKnown = true;
   m_recall = ledger.recall;
   m_ledger.setEntries(ledger.entries, int(m_model.n_lanes));
   const quint64 limit = m_chat.budgetBytes != 0 ? m_chat.budgetBytes : m_previews.default_bytes;
+  if (!before.empty()) Q_EMIT reclaimedBefore(before);
   if (!steps.empty()) Q_EMIT reclaimed(steps, limit);
   Q_EMIT changed();
 }

@@ -107,7 +107,7 @@ class MemoryPanelState : public QObject {
   void setPreviews(const runtime::PresetEstimates& previews);
   void setChat(const runtime::MemorySettings& memory);
   void setCache(const runtime::ChatMemory& cache);
-  // What was reclaimed without having been asked for is told: reclaimed().
+  // What was reclaimed without having been asked for is told: reclaimed(), reclaimedBefore().
   void setLedger(const runtime::LedgerChanged& ledger);
   void setApplied(const runtime::MemorySettings& memory);
   // Packing ended with an error; what waits goes on waiting.
@@ -119,6 +119,8 @@ class MemoryPanelState : public QObject {
   void previewWanted(quint64 budgetBytes);
   // To stay within the limit: steps that are new.
   void reclaimed(const std::vector<satchel::runtime::LedgerEntry>& steps, quint64 limitBytes);
+  // Those that a chat had been through when it was opened.
+  void reclaimedBefore(const std::vector<satchel::runtime::LedgerEntry>& steps);
 
  private:
   QString fidelityOfPreset(const QString& preset) const;

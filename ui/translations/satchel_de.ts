@@ -353,8 +353,16 @@
         <translation>Die %1 Token des Chats belegten %2 und belegen jetzt %3: %4.</translation>
     </message>
     <message>
+        <source>The chat&apos;s %1 tokens took %2 afterwards.</source>
+        <translation>Die %1 Token des Chats belegten danach %2.</translation>
+    </message>
+    <message>
         <source>What that changed is not measured yet.</source>
         <translation>Was das geändert hat, ist noch nicht gemessen.</translation>
+    </message>
+    <message>
+        <source>What that changed was not measured.</source>
+        <translation>Was das geändert hat, wurde nicht gemessen.</translation>
     </message>
 </context>
 <context>

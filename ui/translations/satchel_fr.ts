@@ -353,8 +353,16 @@
         <translation>Les %1 tokens de la discussion occupaient %2 et occupent maintenant %3&#x202f;: %4.</translation>
     </message>
     <message>
+        <source>The chat&apos;s %1 tokens took %2 afterwards.</source>
+        <translation>Les %1 tokens de la discussion occupaient ensuite %2.</translation>
+    </message>
+    <message>
         <source>What that changed is not measured yet.</source>
         <translation>Ce que cela a changé n’est pas encore mesuré.</translation>
+    </message>
+    <message>
+        <source>What that changed was not measured.</source>
+        <translation>Ce que cela a changé n’a pas été mesuré.</translation>
     </message>
 </context>
 <context>
