@@ -54,6 +54,14 @@ class WindowTest : public testing::Test {
     scene.engine.playAll();
     Scene::settle();
   }
+  // In the window.
+  QRect placeOf(QWidget* widget) {
+    return {widget->mapTo(scene.window.get(), QPoint()), widget->size()};
+  }
+  QRect rowPlace(int row) {
+    const QRect rect = view()->visualRect(scene.state.conversation()->index(row));
+    return rect.translated(view()->viewport()->mapTo(scene.window.get(), QPoint()));
+  }
   ConversationView* view() { return scene.window->conversation(); }
   QScrollBar* bar() { return view()->verticalScrollBar(); }
   Scene scene;
@@ -345,6 +353,39 @@ TEST_F(WindowTest, what_is_read_further_up_does_not_move_while_an_answer_grows) 
   scene.engine.playAll();
   Scene::settle();
   EXPECT_EQ(view()->visualRect(read).top(), before);
+}
+
+TEST_F(WindowTest, a_notice_hides_no_message_of_a_short_chat_and_moves_none) {
+  type(u"hello"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  Scene::settle();
+  const QRect before = rowPlace(0).united(rowPlace(1));
+  Q_EMIT scene.state.noticeShown(u"To be read."_s);
+  Scene::settle();
+  const QRect notice = placeOf(scene.window->banner());
+  EXPECT_EQ(rowPlace(0).united(rowPlace(1)), before);
+  EXPECT_FALSE(notice.intersects(before));
+  EXPECT_LE(notice.bottom(), placeOf(view()).bottom()) << "above the input box";
+  openLong(2);  // no room is left below
+  EXPECT_LT(placeOf(scene.window->banner()).top(), notice.top());
+}
+
+TEST_F(WindowTest, below_a_notice_over_a_long_chat_the_first_message_can_be_scrolled_to) {
+  openLong(20);
+  bar()->setValue(40);
+  Scene::settle();
+  const QRect before = rowPlace(1);
+  Q_EMIT scene.state.noticeShown(u"To be read."_s);
+  Scene::settle();
+  EXPECT_EQ(rowPlace(1), before);
+  QTest::keyClick(view(), Qt::Key_Home);
+  Scene::settle();
+  EXPECT_GT(rowPlace(0).top(), placeOf(scene.window->banner()).bottom());
+  scene.window->banner()->hide();
+  Scene::settle();
+  EXPECT_EQ(bar()->value(), 0);
+  EXPECT_EQ(bar()->minimum(), 0);
 }
 
 TEST_F(WindowTest, text_is_selected_across_messages_and_copied) {

@@ -103,6 +103,12 @@ QWidget* MainWindow::makeCentre() {
   m_resume = new Banner(notices);
   m_deviceNote = new Banner(notices);
   for (Banner* notice : {m_deviceNote, m_banner, m_resume}) notices->add(notice);
+  notices->setRoom([this] {
+    return m_stack->currentWidget() == m_conversation ? m_conversation->roomBelow() : 0;
+  });
+  connect(notices, &NoticeColumn::topCovered, m_conversation, &ConversationView::setHead);
+  connect(m_conversation, &ConversationView::roomChanged, notices, &NoticeColumn::place);
+  connect(m_stack, &QStackedWidget::currentChanged, notices, &NoticeColumn::place);
   m_progress = new ProgressStrip(centre);
   m_progress->hide();
   m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);

@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "ui/widgets/theme.h"
 
@@ -47,12 +48,15 @@ void NoticeColumn::place() {
   for (int i = 0; i < m_column->count(); ++i)
     hasSome = hasSome || !m_column->itemAt(i)->widget()->isHidden();
   setVisible(hasSome);
-  if (!hasSome) return;
+  if (!hasSome) return coverTop(0);
   const QRect over = m_below->geometry();
   const int width = std::min(over.width() - 2 * kGapHuge, kNoticeMax);
   m_column->invalidate();
-  setGeometry(over.x() + (over.width() - width) / 2, over.y() + kGapSmall, width,
-              m_column->totalHeightForWidth(width));
+  const int height = m_column->totalHeightForWidth(width);
+  const int needed = height + 2 * kGapSmall;
+  const bool isAtEnd = m_room && m_room() >= needed;
+  const int y = isAtEnd ? over.y() + over.height() - height - kGapSmall : over.y() + kGapSmall;
+  setGeometry(over.x() + (over.width() - width) / 2, y, width, height);
   m_column->activate();
   // Asked for its height, a layout takes itself for laid out: a text that is new would keep the
   // place of the one before.
@@ -62,6 +66,11 @@ void NoticeColumn::place() {
       inside->activate();
     }
   raise();
+  coverTop(isAtEnd ? 0 : needed);
+}
+
+void NoticeColumn::coverTop(int height) {
+  if (std::exchange(m_topCovered, height) != height) Q_EMIT topCovered(height);
 }
 
 }  // namespace satchel::ui

@@ -1,8 +1,10 @@
-// NoticeColumn: what is said over the top of another widget, so that what stands there never moves
-// when something is said. As high as what it shows; clicks beside that reach what lies below.
+// NoticeColumn: what is said over another widget, so that what stands there never moves when
+// something is said. At its end where that has room for it, so that it hides nothing; else over the
+// top. As high as what it shows; clicks beside that reach what lies below.
 #pragma once
 
 #include <QWidget>
+#include <functional>
 
 class QVBoxLayout;
 
@@ -17,15 +19,24 @@ class NoticeColumn : public QWidget {
 
   // At the end of the column; shown where the notice is.
   void add(QWidget* notice);
+  // How many pixels at the end of `below` are blank. place(): that changed.
+  void setRoom(std::function<int()> room) { m_room = std::move(room); }
+  void place();
+
+ Q_SIGNALS:
+  // So many pixels of the top of `below` are covered from now on.
+  void topCovered(int height);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void place();
+  void coverTop(int height);
 
   QWidget* m_below;
   QVBoxLayout* m_column;
+  std::function<int()> m_room;
+  int m_topCovered = 0;
 };
 
 }  // namespace satchel::ui

@@ -149,6 +149,27 @@ void ConversationView::doItemsLayout() {
   QListView::doItemsLayout();
   if (m_followsEnd) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
   settle();
+  if (const int room = roomBelow(); std::exchange(m_roomTold, room) != room) Q_EMIT roomChanged();
+}
+
+// Qt's range begins at the first row.
+void ConversationView::updateGeometries() {
+  QScrollBar* bar = verticalScrollBar();
+  const int value = bar->value();
+  const bool wasSettling = std::exchange(m_isSettling, true);
+  QListView::updateGeometries();
+  if (m_model != nullptr && m_model->rowCount() > 0) bar->setMinimum(-m_head);
+  if (value < 0) bar->setValue(value);
+  m_isSettling = wasSettling;
+}
+
+void ConversationView::setHead(int height) {
+  m_head = height;
+  updateGeometries();
+}
+
+int ConversationView::roomBelow() const {
+  return std::max(0, viewport()->height() - contentsSize().height());
 }
 
 void ConversationView::dataChanged(const QModelIndex& topLeft, const QModelIndex& bottomRight,
@@ -411,6 +432,7 @@ void ConversationView::showRow(int row) {
   // Heights above it are estimates until they are seen: settle() holds on to the first row.
   doItemsLayout();
   scrollTo(m_model->index(row), PositionAtTop);
+  verticalScrollBar()->setValue(verticalScrollBar()->value() - m_head);
   settle();
 }
 
@@ -534,7 +556,7 @@ void ConversationView::keyPressEvent(QKeyEvent* event) {
   QScrollBar* bar = verticalScrollBar();
   switch (event->key()) {
     case Qt::Key_Home:
-      bar->setValue(0);
+      bar->setValue(bar->minimum());
       break;
     case Qt::Key_End:
       bar->setValue(bar->maximum());

@@ -2,6 +2,7 @@
 // estimated heights until they are seen.
 //   invariants  1 while the user stands at the end, the end stays in view as an answer grows
 //               2 elsewhere, what is being read does not move when heights become known
+//               3 nothing moves for what is said over the top: one can scroll further up (setHead)
 //   selection   across messages, with the mouse; Ctrl+C copies
 //   menu        of a message, by the keyboard of the one in the middle, or where text is selected;
 //               actions() of the view come last
@@ -35,6 +36,9 @@ class ConversationView : public QListView {
   //   finder  not owned
   void setFinder(ChatFinder* finder);
   int firstVisibleRow() const;  // -1: there is none
+  // So many pixels of the top are covered: before the first message there is so much to scroll to.
+  void setHead(int height);
+  int roomBelow() const;  // pixels that a chat shorter than the view leaves blank at its end
   // What is shown of how the words are held, and by a tip of those under the mouse.
   void setHeldLook(HeldLook look);
   void toggleLastThoughts();
@@ -46,6 +50,7 @@ class ConversationView : public QListView {
   LayoutCache& layouts() { return m_layouts; }
 
  Q_SIGNALS:
+  void roomChanged();  // below
   // The user agreed to open the address, having seen it.
   void linkOpened(const QUrl& address);
   // Which parts of the older chat the answer saw is to be shown, here on the screen. A row of which
@@ -63,6 +68,7 @@ class ConversationView : public QListView {
 
  protected:
   void doItemsLayout() override;
+  void updateGeometries() override;
   void dataChanged(const QModelIndex& topLeft, const QModelIndex& bottomRight,
                    const QList<int>& roles) override;
   void rowsInserted(const QModelIndex& parent, int start, int end) override;
@@ -112,6 +118,8 @@ class ConversationView : public QListView {
   std::function<bool(int)> m_canMark;
   bool m_followsEnd = true;
   bool m_isSettling = false;
+  int m_head = 0;
+  int m_roomTold = 0;
   bool m_isSelecting = false;
   QPoint m_pressed;
 };
