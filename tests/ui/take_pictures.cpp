@@ -11,6 +11,8 @@
 #include <QFontDatabase>
 #include <QHash>
 #include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTemporaryDir>
 #include <QTest>
@@ -18,14 +20,18 @@
 #include <cstdio>
 #include <functional>
 
+#include "app/desktop/model_tools.h"
 #include "event_spy.h"
 #include "scenes.h"
 #include "storage/store.h"
+#include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/memory/memory_panel.h"
+#include "ui/widgets/models_dialog.h"
+#include "ui/widgets/server_dialog.h"
 #include "ui/widgets/theme.h"
 
 namespace {
@@ -60,9 +66,25 @@ struct Run {
     WindowOptions options;
     options.sampleTitle = u"sample-notes.txt"_s;
     options.sampleText = u"Notes"_s;
+    useModels(options);
+    options.serverProgram = QStringLiteral(SATCHEL_PROGRAM);
     window = std::make_unique<MainWindow>(&state, options);
     window->resize(kWidth, kHeight);
     window->show();
+  }
+  // The bundled model and no others of this machine; the text says where people have theirs.
+  void useModels(WindowOptions& options) {
+    app::Paths paths = app::standard_paths(folder.path().toStdString());
+    paths.models_dir = paths.data_dir / "models";
+    options.models = [paths] {
+      QList<ModelChoice> choices;
+      for (const app::ModelFile& found : app::find_models(paths))
+        choices.append(
+            {textOf(found.path.string()), textOf(found.name), static_cast<quint64>(found.bytes)});
+      return choices;
+    };
+    options.modelTools = app::model_tools(paths, "cpu", 0);
+    options.modelFolder = u"~/.local/share/satchel/models"_s;
   }
   static std::unique_ptr<storage::Store> openStore(const QString& folder) {
     storage::StoreOptions options;
@@ -198,8 +220,38 @@ QWidget* history(Run& run) {
   giveUp(u"the history is not shown"_s);
 }
 
+// The dialog that the keys open, in place of those that are open.
+template <class Dialog>
+Dialog* openDialog(Run& run, Qt::Key key) {
+  for (QDialog* dialog : run.window->findChildren<QDialog*>()) dialog->close();
+  QTest::keyClick(run.window.get(), key, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* dialog = run.find<Dialog>();
+  if (dialog == nullptr) giveUp(u"a dialog does not open"_s);
+  return dialog;
+}
+
+QWidget* models(Run& run) {
+  auto* dialog = openDialog<ModelsDialog>(run, Qt::Key_M);
+  dialog->address()->setText(u"https://host.example/models/SmolLM2-360M.gguf"_s);
+  run.wait("the model's details",
+           [dialog] { return dialog->detailsText().contains(u"Licence"_s); });
+  return dialog;
+}
+
+QWidget* server(Run& run) {
+  auto* dialog = openDialog<ServerDialog>(run, Qt::Key_S);
+  dialog->switchButton()->click();
+  run.wait("the server", [dialog] { return !dialog->address()->text().isEmpty(); });
+  run.wait("the server's log", [dialog] { return !dialog->log()->toPlainText().isEmpty(); });
+  return dialog;
+}
+
 // A chat whose limit is too low for all that is said in it.
 QWidget* card(Run& run) {
+  if (auto* dialog = run.find<ServerDialog>()) {
+    dialog->switchButton()->click();
+    run.wait("the server's end", [dialog] { return dialog->stateText() == u"Off."_s; });
+  }
   for (QDialog* dialog : run.window->findChildren<QDialog*>()) dialog->close();
   run.find<MemoryPanel>()->verticalScrollBar()->setValue(0);
   run.begin(u"balanced"_s, kCardLimitBytes);
@@ -224,7 +276,8 @@ struct NamedScene {
 constexpr NamedScene kScenes[] = {
     {"first-run", firstRun},  {"window", chat},     {"preview", preview},   {"fade", fade},
     {"precision", precision}, {"heat", heat},       {"branches", branches}, {"search", search},
-    {"memory", memory},       {"history", history}, {"card", card},
+    {"memory", memory},       {"history", history}, {"models", models},     {"server", server},
+    {"card", card},
 };
 
 // The colours that most pixels have; 256 are enough but for the edges of letters.
