@@ -1,11 +1,16 @@
 // How the words of a chat are held and what its newest answer looked at, shown on them.
 #include <gtest/gtest.h>
 
+#include <QPainter>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextBlock>
+#include <QTextDocument>
+#include <algorithm>
+#include <cstdlib>
 
 #include "life.h"
 #include "runtime/chat/chat_service.h"
@@ -88,6 +93,129 @@ TEST(HeldColors, what_is_gone_is_paler_than_what_is_held_and_can_be_read) {
     EXPECT_LT(behind(4), behind(16));
     EXPECT_FALSE(heldColors({0, 0}, HeldLook::Precision, *theme).behind.isValid());
   }
+}
+
+// A text of a document as it is drawn, on white: without an overlay, and with one.
+class HeldDrawing : public testing::Test {
+ protected:
+  // held: from a place of the text on, up to the next
+  void write(const QString& shown, const QList<std::pair<int, kvcache::HeldToken>>& held) {
+    document.setDocumentMargin(0);
+    document.setPlainText(shown);
+    document.setTextWidth(300);
+    stretches.clear();
+    for (int i = 0; i < held.size(); ++i)
+      stretches.append({held[i].first,
+                        i + 1 < held.size() ? held[i + 1].first : shown.size(),
+                        held[i].second,
+                        {}});
+  }
+  QImage draw(HeldLook look, const Theme& theme = lightTheme()) {
+    QImage image(300, 400, QImage::Format_RGB32);
+    image.fill(theme.base);
+    QPainter painter(&image);
+    QAbstractTextDocumentLayout::PaintContext context;
+    context.palette = paletteOf(theme);
+    context.clip = image.rect();
+    context.selections = selections;
+    document.documentLayout()->draw(&painter, context);
+    HeldOverlay overlay;
+    overlay.take(look, stretches);
+    overlay.placePart({document.toPlainText(), 0}, document.toPlainText());
+    overlay.draw(painter, context, 0, document, theme.base, theme);
+    return image;
+  }
+  // Of characters in one line.
+  QRect placeOf(int begin, int end) {
+    const QTextBlock block = document.findBlock(begin);
+    const QTextLine line = block.layout()->lineForTextPosition(begin - block.position());
+    const double left = line.cursorToX(begin - block.position());
+    const double right = line.cursorToX(end - block.position());
+    return QRectF(left, line.y(), right - left, line.height())
+        .translated(document.documentLayout()->blockBoundingRect(block).topLeft())
+        .toRect();
+  }
+  static int darkest(const QImage& image) {
+    int most = 255;
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x) most = std::min(most, qGray(image.pixel(x, y)));
+    return most;
+  }
+
+  QTextDocument document;
+  QList<HeldStretch> stretches;
+  QList<QAbstractTextDocumentLayout::Selection> selections;
+};
+
+TEST_F(HeldDrawing, a_word_that_is_gone_is_paler_and_no_other) {
+  write(u"alpha beta gamma"_s, {{0, {1, 16}}, {6, {0, 0}}, {11, {1, 16}}});
+  const QImage plain = draw(HeldLook::Off), faded = draw(HeldLook::Fade);
+  const QRect gone = placeOf(6, 10);
+  EXPECT_GT(darkest(faded.copy(gone)), darkest(plain.copy(gone)) + 60);
+  EXPECT_LT(darkest(faded.copy(gone)), 230) << "it can be read";
+  QImage rest = faded;
+  QPainter(&rest).drawImage(gone, plain, gone);
+  EXPECT_EQ(rest, plain) << "where other words stand nothing changed";
+}
+
+TEST_F(HeldDrawing, a_word_in_every_line_of_a_long_paragraph_has_its_colour) {
+  QString text;
+  for (int i = 0; i < 60; ++i) text += u"word%1 "_s.arg(i);
+  QList<std::pair<int, kvcache::HeldToken>> held;
+  for (int i = 0, at = 0; i < 60; ++i, at = int(text.indexOf(u' ', at)) + 1)
+    held.append({at, {1, i % 2 == 0 ? 16.0f : 2.0f}});
+  write(text, held);
+  ASSERT_GT(document.firstBlock().layout()->lineCount(), 4);
+  for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+    const QImage plain = draw(HeldLook::Off, *theme), shown = draw(HeldLook::Precision, *theme);
+    for (int i = 0; i < 60; ++i) {
+      // The corner of a word's place has no letter.
+      const QPoint corner = placeOf(held[i].first, held[i].first + 3).topLeft() + QPoint(1, 0);
+      const QColor bare = plain.pixelColor(corner), tinted = shown.pixelColor(corner);
+      const int change = std::abs(bare.red() - tinted.red());
+      EXPECT_GT(change, i % 2 == 0 ? 20 : 2) << i;
+      EXPECT_LT(change, i % 2 == 0 ? 200 : 20) << i;
+    }
+  }
+}
+
+TEST_F(HeldDrawing, words_from_right_to_left_are_found_where_they_stand) {
+  const QString first = u"\u05D0\u05D1\u05D2"_s, second = u"\u05D3\u05D4\u05D5"_s;
+  write(u"to "_s + first + u' ' + second + u" end"_s, {{0, {1, 16}}, {3, {0, 0}}, {7, {1, 16}}});
+  const QImage plain = draw(HeldLook::Off), faded = draw(HeldLook::Fade);
+  const QTextLine line = document.firstBlock().layout()->lineAt(0);
+  const double between = line.cursorToX(3, QTextLine::Leading);  // the first one stands left of it
+  EXPECT_NE(plain, faded);
+  QRect lateral(0, 0, 300, int(line.height()));
+  lateral.setLeft(int(line.cursorToX(10)));  // " end"
+  EXPECT_EQ(plain.copy(lateral), faded.copy(lateral));
+  EXPECT_GT(between, line.cursorToX(6)) << "it is read from the right";
+}
+
+TEST_F(HeldDrawing, what_is_selected_or_found_is_seen_as_it_is) {
+  write(u"alpha beta gamma"_s, {{0, {0, 0}}});
+  QAbstractTextDocumentLayout::Selection lit;
+  lit.cursor = QTextCursor(&document);
+  lit.cursor.setPosition(6);
+  lit.cursor.setPosition(10, QTextCursor::KeepAnchor);
+  lit.format.setBackground(lightTheme().found);
+  selections = {lit};
+  const QImage plain = draw(HeldLook::Off), faded = draw(HeldLook::Fade);
+  EXPECT_EQ(faded.copy(placeOf(6, 10)), plain.copy(placeOf(6, 10)));
+  EXPECT_NE(faded.copy(placeOf(0, 5)), plain.copy(placeOf(0, 5)));
+  EXPECT_NE(faded.copy(placeOf(11, 16)), plain.copy(placeOf(11, 16)));
+}
+
+TEST_F(HeldDrawing, where_text_has_a_background_of_its_own_that_stays) {
+  write(u"alpha beta gamma"_s, {{0, {0, 0}}});
+  QTextCursor cursor(&document);
+  cursor.setPosition(6);
+  cursor.setPosition(10, QTextCursor::KeepAnchor);
+  QTextCharFormat code;
+  code.setBackground(Qt::yellow);
+  cursor.mergeCharFormat(code);
+  const QPoint corner = placeOf(6, 10).topLeft() + QPoint(1, 0);
+  EXPECT_EQ(draw(HeldLook::Fade).pixelColor(corner), QColor(Qt::yellow));
 }
 
 TEST(AttendedStretches, a_word_has_the_sum_of_its_tokens_and_how_often_an_even_share_that_is) {

@@ -1,5 +1,8 @@
 // HeldOverlay: how the words of a message are held, or what the newest answer looked at, drawn on
 // them; and the colours that the strip beside the conversation and the bar above it share with it.
+//   how  the words are drawn first, as without it: a layer of what they stand on makes them paler,
+//        and colours are multiplied in (in the dark: screened), so that letters stay as they are.
+//        Selections of Qt would have the text of every line drawn for each word
 #pragma once
 
 #include <QAbstractTextDocumentLayout>
@@ -8,6 +11,7 @@
 #include "ui/model/held_stretch.h"
 #include "ui/widgets/theme.h"
 
+class QPainter;
 class QTextDocument;
 
 namespace satchel::ui {
@@ -35,8 +39,11 @@ class HeldOverlay {
   // The next part of the message: its Markdown and what is shown of it.
   void placePart(const MarkdownStretch& source, const QString& shown);
 
-  void addTo(QAbstractTextDocumentLayout::PaintContext& context, int part, QTextDocument* document,
-             const Theme& theme) const;
+  // Over what was drawn of a part, in its coordinates: of the words in `context.clip` those that
+  // are not in a selection of it.
+  //   paper  what words stand on that have no background of their own
+  void draw(QPainter& painter, const QAbstractTextDocumentLayout::PaintContext& context, int part,
+            const QTextDocument& document, const QColor& paper, const Theme& theme) const;
   // What the words at a place are held like; empty: nothing is known of them.
   QString textAt(int part, int character) const;
 

@@ -26,7 +26,6 @@ namespace {
 constexpr double kColumnMax = 740;     // a line that is still easy to read
 constexpr double kMargin = 10;         // with the place of a scroll bar on both sides: kGapHuge
 constexpr double kBubbleShare = 0.84;  // of the column
-constexpr double kHeldBand = 48;       // three lines; chosen
 constexpr double kPadX = 16, kPadY = 11;
 constexpr double kTopGap = 18, kBottomGap = 10;  // around a message
 constexpr double kPartGap = 12;
@@ -363,22 +362,17 @@ void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible
   }
   painter.save();
   painter.translate(part.text.topLeft());
-  const QRectF seen = visible.intersected(all).translated(-part.text.topLeft());
-  // Words in colours of their own: Qt unites the places of those that are drawn together.
-  const double band = m_held.isOff() ? seen.height() + 1 : kHeldBand;
-  for (double top = std::floor(seen.top()); top < seen.bottom(); top += band)
-    drawBand(painter, index, QRectF(seen.left(), top, seen.width(), band), from, to);
+  drawText(painter, index, visible.intersected(all).translated(-part.text.topLeft()), from, to);
   painter.restore();
 }
 
 // Of a part's text what stands in `clip`, in its own coordinates.
-void MessageLayout::drawBand(QPainter& painter, int index, const QRectF& clip, TextPlace from,
+void MessageLayout::drawText(QPainter& painter, int index, const QRectF& clip, TextPlace from,
                              TextPlace to) const {
   const Part& part = m_parts[std::size_t(index)];
   QAbstractTextDocumentLayout::PaintContext context;
   context.palette = paletteOf(m_theme);
   context.clip = clip;
-  m_held.addTo(context, index, part.document.get(), m_theme);
   m_find.addTo(context, index, part.document.get(), m_theme);
   if (from < to && from.part <= index && index <= to.part) {
     QAbstractTextDocumentLayout::Selection selection;
@@ -392,10 +386,14 @@ void MessageLayout::drawBand(QPainter& painter, int index, const QRectF& clip, T
     selection.format.setBackground(lit);
     context.selections.append(selection);
   }
-  painter.save();
   painter.setClipRect(clip, Qt::IntersectClip);
   part.document->documentLayout()->draw(&painter, context);
-  painter.restore();
+  const bool isCode = part.source.kind == MessagePart::Code;
+  m_held.draw(painter, context, index, *part.document,
+              isUser() ? m_theme.accentSoft
+              : isCode ? m_theme.code
+                       : m_theme.base,
+              m_theme);
 }
 
 QRectF MessageLayout::copyRect(const Part& part) const {

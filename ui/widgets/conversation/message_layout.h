@@ -117,7 +117,7 @@ class MessageLayout {
   void drawMark(QPainter& painter) const;
   void drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from, TextPlace to,
                 bool copyHovered) const;
-  void drawBand(QPainter& painter, int index, const QRectF& clip, TextPlace from,
+  void drawText(QPainter& painter, int index, const QRectF& clip, TextPlace from,
                 TextPlace to) const;
   QRectF copyRect(const Part& part) const;
 
