@@ -9,7 +9,7 @@ die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
 build_packages="g++ cmake ninja-build ccache pkg-config libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libcpp-httplib-dev libssl-dev libxxhash-dev libpcre2-dev libeigen3-dev libxml2-dev libzip-dev qt6-base-dev qt6-tools-dev qt6-l10n-tools"
 run_packages="fonts-dejavu-core qt6-translations-l10n"
 model_packages="python3-pip unzip"
-test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils abigail-tools procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread poppler-utils"
+test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils abigail-tools procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread poppler-utils xvfb xdotool"
 
 deb_packages="dpkg-dev file gzip"
 deb_try_packages="lintian desktop-file-utils appstream"

@@ -1,0 +1,102 @@
+#!/bin/sh
+# The program as people have it, in front of an X server, driven by keys from outside: a question and its answer, Ctrl+H, a
+# kill while it answers, the part of the answer that had come, and on from there. What is saved says whether it worked; no
+# pixel does. Arguments: satchel, satchel-desktop. Skipped (77) without Xvfb or xdotool.
+set -eu
+for tool in Xvfb xdotool; do
+  command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }
+done
+satchel=$1 desktop=$2
+home=$(mktemp -d)
+server='' window='' engine=''
+end() {
+  code=$?
+  [ $code = 0 ] || { cat "$home"/*.log; shown 2>/dev/null; } || true
+  kill -9 $window $engine $server 2>/dev/null || true
+  rm -rf "$home"
+  exit $code
+}
+trap end EXIT
+unset XDG_DATA_HOME XDG_CACHE_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR WAYLAND_DISPLAY
+export HOME="$home" SATCHEL_BACKENDS=/nonexistent QT_QPA_PLATFORM=xcb LC_ALL=C.UTF-8
+lock=$home/.local/share/satchel/library.lock
+first='who is a sailor by trade' second='tell me all about the harbour'
+
+shown() { "$satchel" chats -q --show "$first"; }
+# Tries until it works: for two minutes, a hang and not slowness.
+until_works() {
+  n=0
+  until "$@" >/dev/null 2>&1; do
+    n=$((n + 1))
+    [ $n -lt 1200 ] || { echo "this did not come true: $*"; exit 1; }
+    kill -0 $window || { echo "the window ended"; exit 1; }
+    sleep 0.1
+  done
+}
+key() { xdotool key --clearmodifiers "$@"; }
+# Without a window manager nobody else gives the window the keys.
+has_keys() {
+  id=$(xdotool search --onlyvisible --name 'Satchel$' | head -n 1) && [ -n "$id" ] &&
+    xdotool windowfocus "$id" && [ "$(xdotool getwindowfocus)" = "$id" ]
+}
+# Return sends what is written, once, as soon as it can be sent.
+send() {
+  xdotool type --delay 30 "$1"
+  until_works is_sent "$1"
+}
+is_sent() { shown | grep -qx "$1" || { key Return; false; }; }
+is_answered() { [ "$(shown | grep -cx '\[assistant\]')" = "$1" ]; }
+of_answer() { shown | sed -n "/^\\[assistant, $1\\]\$/,\$p" | sed 1d; }
+has_title() { xdotool getwindowname "$id" | grep -q "$1"; }
+
+# The plain loops are slow enough to be stopped within an answer.
+begin() {
+  "$desktop" --backend reference --threads 1 >>"$home/window.log" 2>&1 &
+  window=$!
+  until_works test -s "$lock"
+  engine=$(cat "$lock")
+  until_works has_keys
+}
+
+Xvfb -displayfd 1 -screen 0 1280x900x24 -nolisten tcp >"$home/display" 2>"$home/server.log" &
+server=$! window=$!
+until_works test -s "$home/display"
+DISPLAY=:$(cat "$home/display")
+export DISPLAY
+
+begin
+key ctrl+n
+send "$first"
+until_works is_answered 1
+key ctrl+h
+xdotool type --delay 30 "$second"
+
+# The engine runs for a moment at a time, until some of the answer is on the disk, and dies there.
+kill -STOP $engine
+until part=$(of_answer streaming) && [ -n "$part" ]; do
+  is_answered 1 || { echo "the answer was complete before it could be stopped"; exit 1; }
+  kill -0 $window
+  key Return
+  kill -CONT $engine
+  sleep 0.01
+  kill -STOP $engine
+done
+kill -9 $window $engine
+wait $window || true
+rm "$lock"
+
+begin
+key ctrl+k
+xdotool type --delay 30 harbour
+has_opened() { key Return && has_title "$first"; }
+until_works has_opened
+[ "$(of_answer interrupted)" = "$part" ]
+key ctrl+f
+key Escape  # to the input box
+send continue
+until_works is_answered 2
+shown | grep -qx '\[assistant, interrupted\]'
+kill -TERM $window
+wait $window
+window='' engine=''
+echo "what had come of the answer is there, and the chat goes on"
