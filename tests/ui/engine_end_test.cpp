@@ -111,6 +111,21 @@ TEST_F(EngineEndState, retried_offers_the_answer_to_a_message_that_has_none) {
   EXPECT_EQ(state.conversation()->rowCount(), 2);
 }
 
+TEST_F(EngineEndState, a_chat_that_is_opened_offers_to_continue_an_answer_that_ended_early) {
+  QSignalSpy offers(&state, &AppState::continuationOffered);
+  for (const auto whole : {runtime::MessageState::complete, runtime::MessageState::interrupted}) {
+    state.openChat(engine.addChat(u"Chat"_s, QDateTime::currentDateTime(), talk(whole)));
+    engine.playAll();
+    EXPECT_EQ(offers.count(), whole == runtime::MessageState::complete ? 0 : 1);
+  }
+  state.continueAnswer();
+  engine.playAll();
+  const ConversationModel& rows = *state.conversation();
+  ASSERT_EQ(rows.rowCount(), 4);
+  EXPECT_EQ(rows.message(1).state, runtime::MessageState::interrupted) << "its part stays";
+  EXPECT_EQ(rows.message(2).text, u"continue"_s);
+}
+
 TEST_F(EngineEndState, retried_offers_no_answer_where_the_last_one_is_whole) {
   EXPECT_EQ(offersAnswer(talk(runtime::MessageState::complete)), 0);
 }

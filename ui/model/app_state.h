@@ -146,6 +146,7 @@ class AppState : public QObject {
   void readExactly();
   void answerAgain(int row);
   void answerLast();                      // the last message; again, where its answer is not whole
+  void continueAnswer();                  // asks for the rest of it, in a word
   void switchVersion(int row, int step);  // to an older one: -1, a newer one: 1
   // Of a message that the model has read; a document in parts has no mark.
   bool canMark(int row) const;
@@ -189,8 +190,11 @@ class AppState : public QObject {
   void cpuOffered();
   // The error shown just now came of the end of the engine: retry().
   void retryOffered();
-  // After retry(): answerLast() gives the answer that the end took. text: that it is missing
+  // The chat that was opened ends with a message that answerLast() answers, or, after retry(), with
+  // an answer that the end took. text: that it is missing
   void answerOffered(const QString& text, const QString& label);
+  // It ends with a part of an answer: continueAnswer().
+  void continuationOffered(const QString& text);
   // Something else is being done now than what the last error was about.
   void workBegun();
   // What the user wrote was not taken: it belongs back into the input box. Instead of a message:

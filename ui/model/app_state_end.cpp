@@ -52,16 +52,23 @@ void AppState::retry() {
   m_engine->openChat(chat);
 }
 
-// To the chat's last message, once it is open again, where it has no whole one.
+// To the last message of a chat that has been opened, where it has no whole one.
 void AppState::offerAnswer() {
   const int row = m_conversation.rowCount() - 1;
-  if (!std::exchange(m_isAnswerOffered, false) || !canReplace(row)) return;
+  const bool wasTaken = std::exchange(m_isAnswerOffered, false);  // by the engine's end
+  if (!canReplace(row) || m_question.isAsked()) return;
   const Message& last = m_conversation.message(row);
+  const QString part = tr("The last answer ended early. What had come of it is kept.");
   if (last.role == runtime::Role::user)
     Q_EMIT answerOffered(tr("Your last message has no answer yet."), tr("Answer"));
+  else if (last.state == runtime::MessageState::interrupted && wasTaken)
+    Q_EMIT answerOffered(part, tr("Answer again"));
   else if (last.state == runtime::MessageState::interrupted)
-    Q_EMIT answerOffered(tr("The last answer ended early. What had come of it is kept."),
-                         tr("Answer again"));
+    Q_EMIT continuationOffered(part);
+}
+
+void AppState::continueAnswer() {
+  send(tr("continue"));
 }
 
 void AppState::answerLast() {

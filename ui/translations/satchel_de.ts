@@ -1084,6 +1084,10 @@
         <source>Looking at what the newest answer attends to…</source>
         <translation>Es wird ermittelt, worauf die neueste Antwort achtet&#xa0;…</translation>
     </message>
+    <message>
+        <source>continue</source>
+        <translation>weiter</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::Banner</name>
@@ -1991,6 +1995,10 @@
     <message>
         <source>No message can be pinned now</source>
         <translation>Zurzeit kann keine Nachricht angeheftet werden</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Weiter</translation>
     </message>
 </context>
 <context>

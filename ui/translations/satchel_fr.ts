@@ -1084,6 +1084,10 @@
         <source>Looking at what the newest answer attends to…</source>
         <translation>Recherche de ce que regarde la dernière réponse…</translation>
     </message>
+    <message>
+        <source>continue</source>
+        <translation>continue</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::Banner</name>
@@ -1991,6 +1995,10 @@
     <message>
         <source>No message can be pinned now</source>
         <translation>Aucun message ne peut être épinglé en ce moment</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Continuer</translation>
     </message>
 </context>
 <context>

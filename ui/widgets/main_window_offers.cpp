@@ -23,6 +23,10 @@ void MainWindow::connectOffers() {
             m_banner->showNotice(text);
             offer(label, [this] { m_state->answerLast(); });
           });
+  connect(m_state, &AppState::continuationOffered, this, [this](const QString& text) {
+    m_banner->showNotice(text);
+    offer(tr("Continue"), [this] { m_state->continueAnswer(); });
+  });
   // It was about what was done before.
   connect(m_state, &AppState::workBegun, this, [this] {
     if (m_banner->hasAction()) m_banner->hide();
