@@ -64,8 +64,13 @@ std::string cache_text(const OnDisk& saved) {
          " per 1,000 tokens)";
 }
 
+bool is_at_top(const storage::Chat& chat) {
+  return chat.place == runtime::ListPlace::top && !chat.removed_ms;
+}
+
 Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& console) {
-  SATCHEL_TRY_ASSIGN(const auto chats, store.library().chats(filter));
+  SATCHEL_TRY_ASSIGN(auto chats, store.library().chats(filter));
+  std::ranges::stable_partition(chats, is_at_top);
   const std::map<std::int64_t, OnDisk> saved = on_disk(store);
   Json rows = Json::array();
   std::string text;
@@ -77,7 +82,8 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
                     {"tokens", chat.n_tokens},
                     {"model", chat.setup.model_path},
                     {"created_ms", chat.created_ms},
-                    {"used_ms", chat.used_ms}});
+                    {"used_ms", chat.used_ms},
+                    {"at_top", is_at_top(chat)}});
     text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
             with_thousands(chat.n_tokens) + " tokens  " + chat.shown_name();
     if (chat.removed_ms) {
@@ -90,6 +96,7 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
       rows.back()["cache_tokens"] = its->second.n_tokens;
       text += cache_text(its->second);
     }
+    if (is_at_top(chat)) text += "  (at the top)";
     text += "\n";
   }
   Json copies = Json::array();

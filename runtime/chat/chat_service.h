@@ -100,6 +100,7 @@ class ChatService {
   Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
   // In the folder of that name, with the others there; "": in none.
   Result<Chat> set_folder(ChatId chat, const std::string& folder, const ChatCall& call = {});
+  Result<Chat> set_place(ChatId chat, ListPlace place, const ChatCall& call = {});
   // Texts that people keep under names (saved_prompts.h); the other two tell all of them as well.
   Result<std::vector<SavedPrompt>> prompts(const ChatCall& call = {});
   Result<void> keep_prompt(const SavedPrompt& prompt, const ChatCall& call = {});
@@ -284,6 +285,8 @@ class ChatService {
   ChatHandle add(OpenChat chat, ChatHandle instead_of);
   void close_now(ChatHandle chat);
   Result<ChatLibrary*> library();
+  Result<Chat> note_of_chat(ChatId chat, std::string_view name, std::string_view text,
+                            const ChatCall& call);
   Result<void> change_prompts(const ChatCall& call,
                               const std::function<Result<void>(ChatLibrary&)>& change);
   Result<OpenChat*> find(ChatHandle chat);

@@ -45,15 +45,25 @@ Result<void> ChatService::remove_prompt(const std::string& name, const ChatCall&
                         [&](ChatLibrary& store) { return runtime::remove_prompt(store, name); });
 }
 
-Result<Chat> ChatService::set_folder(ChatId id, const std::string& folder, const ChatCall& call) {
+Result<Chat> ChatService::note_of_chat(ChatId id, std::string_view name, std::string_view text,
+                                       const ChatCall& call) {
   return run<Chat>(ChatTask::rename_chat, {}, call, [&](Running& running) -> Result<Chat> {
     SATCHEL_TRY_ASSIGN(ChatLibrary* const store, library());
     SATCHEL_TRY(store->chat(id));  // a note is taken for any id
-    SATCHEL_TRY(store->set_note(id, kFolderNote, folder));
+    SATCHEL_TRY(store->set_note(id, name, text));
     SATCHEL_TRY_ASSIGN(const Chat chat, store->chat(id));
     running.tell(ChatChanged{chat});
     return chat;
   });
+}
+
+Result<Chat> ChatService::set_folder(ChatId id, const std::string& folder, const ChatCall& call) {
+  return note_of_chat(id, kFolderNote, folder, call);
+}
+
+Result<Chat> ChatService::set_place(ChatId id, ListPlace place, const ChatCall& call) {
+  return note_of_chat(id, kPlaceNote, place == ListPlace::top ? kPlaceTop : std::string_view(),
+                      call);
 }
 
 }  // namespace satchel::runtime

@@ -32,7 +32,11 @@ struct NewChat {
   ChatSetup setup;
 };
 
+// Where lists that people see have a chat. The order of chats() is that of use.
+enum class ListPlace { by_use, top };
+
 inline constexpr std::string_view kFolderNote = "folder";
+inline constexpr std::string_view kPlaceNote = "place", kPlaceTop = "top";
 
 struct Chat {
   ChatId id;
@@ -44,6 +48,7 @@ struct Chat {
   std::size_t n_messages = 0, n_tokens = 0;
   MessageId last = {};      // message; 0: there is none
   std::string folder = {};  // that people put it in; "": none. The chat's note kFolderNote
+  ListPlace place = ListPlace::by_use;  // top: its note kPlaceNote is kPlaceTop
   // What people call it.
   const std::string& shown_name() const { return name.empty() ? title : name; }
 };

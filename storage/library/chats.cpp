@@ -10,7 +10,8 @@ constexpr const char* kById =
     "(SELECT count(*) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
     "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id AND m.live "
     "= 1), (SELECT coalesce(max(id), 0) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
-    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.folder') FROM chat ";
+    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.folder'), "
+    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.place') FROM chat ";
 
 std::string select_chats(const char* rest) {
   return std::string(kById) + rest;
@@ -33,6 +34,8 @@ Chat chat_at(const Query& row) {
   chat.n_tokens = static_cast<std::size_t>(row.integer_at(12));
   chat.last = {row.integer_at(13)};
   if (!row.null_at(14)) chat.folder = row.text_at(14);
+  if (!row.null_at(15) && row.text_at(15) == runtime::kPlaceTop)
+    chat.place = runtime::ListPlace::top;
   return chat;
 }
 

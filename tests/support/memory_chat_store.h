@@ -45,6 +45,8 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
     chat.n_messages = said.size();
     for (const auto& message : said) chat.n_tokens += message.tokens.size();
     chat.folder = value_of(journal_.note(id, runtime::kFolderNote)).value_or("");
+    if (value_of(journal_.note(id, runtime::kPlaceNote)) == runtime::kPlaceTop)
+      chat.place = runtime::ListPlace::top;
     return chat;
   }
   Result<std::optional<Chat>> find_chat(std::string_view name) override {

@@ -68,6 +68,7 @@ void showFolders(Scene& scene) {
   scene.state.dismissResume();
   scene.state.setFolder(2, u"Field work"_s);
   scene.state.setFolder(5, u"At home"_s);
+  scene.state.setAtTop(3, true);
 }
 
 void showSettings(Scene& scene) {

@@ -1,4 +1,4 @@
-// Folders of chats: by the menu of a chat, and the choice above the list.
+// Where the list has chats: in folders, and at its top; by the menu of a chat.
 #include <gtest/gtest.h>
 
 #include <QComboBox>
@@ -86,6 +86,46 @@ TEST_F(FoldersTest, a_folder_goes_with_its_last_chat_and_all_chats_are_shown) {
   EXPECT_EQ(titles().size(), 5);
 }
 
+TEST_F(FoldersTest, a_chat_is_kept_at_the_top_also_in_its_folder_and_where_titles_are_searched) {
+  const auto toggle = [this](ChatKey chat) {
+    QMenu menu;
+    panel->addTopAction(menu, chat);
+    const QString text = menu.actions().constFirst()->text();
+    menu.actions().constFirst()->trigger();
+    return text;
+  };
+  const QStringList before = titles();
+  EXPECT_EQ(toggle(4), u"Keep at top"_s);
+  EXPECT_EQ(titles().constFirst(), u"Packing list"_s);
+  EXPECT_EQ(titles().mid(1, 3), before.mid(0, 3)) << "the others stay in their order";
+  scene.state.setFolder(2, u"work"_s);
+  scene.state.setFolder(4, u"work"_s);
+  Q_EMIT panel->folders()->activated(1);
+  EXPECT_EQ(titles(), (QStringList{u"Packing list"_s, u"Letter to the archive"_s}));
+  panel->filter()->setText(u"t"_s);
+  EXPECT_EQ(titles().constFirst(), u"Packing list"_s);
+  Q_EMIT panel->folders()->activated(0);
+  panel->filter()->clear();
+  EXPECT_EQ(toggle(4), u"Don't keep at top"_s);
+  EXPECT_EQ(titles(), before);
+}
+
+TEST_F(FoldersTest, a_chat_kept_at_the_top_has_a_mark_that_leaves_its_title_room) {
+  panel->list()->clearFocus();
+  const auto picture = [this] {
+    Scene::settle();
+    return panel->list()->viewport()->grab().toImage();
+  };
+  scene.state.setAtTop(1, true);  // it was the first one: nothing moves
+  const QImage marked = picture();
+  const QRect row = panel->list()->visualRect(panel->list()->model()->index(0, 0));
+  scene.state.setAtTop(1, false);
+  const QImage plain = picture();
+  EXPECT_NE(marked.copy(row), plain.copy(row));
+  EXPECT_EQ(marked.copy(row.translated(0, row.height())),
+            plain.copy(row.translated(0, row.height())));
+}
+
 TEST(FoldersInProcess, are_kept_and_do_not_change_when_the_chat_was_used) {
   QTemporaryDir folder;
   {
@@ -94,10 +134,14 @@ TEST(FoldersInProcess, are_kept_and_do_not_change_when_the_chat_was_used) {
     ASSERT_TRUE(life.send(u"Hello"_s)) << life.error();
     life.state.setFolder(life.state.chat().id, u"Notes"_s);
     ASSERT_TRUE(life.wait([&] { return !life.state.chats()->folders().isEmpty(); }));
+    const ChatKey chat = life.state.chat().id;
+    life.state.setAtTop(chat, true);
+    ASSERT_TRUE(life.wait([&] { return life.state.chats()->isAtTop(chat); }));
   }
   Life life(folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();
   EXPECT_EQ(life.state.chats()->folders(), QStringList{u"Notes"_s});
+  EXPECT_TRUE(life.state.chats()->index(0).data(ChatListModel::AtTopRole).toBool());
 }
 
 }  // namespace

@@ -84,15 +84,39 @@ TEST(ChatListModel, the_chat_used_last_comes_first) {
   EXPECT_EQ(keys(model), QList<ChatKey>({1, 4, 3}));
 }
 
+TEST(ChatListModel, chats_kept_at_the_top_come_first_in_the_order_of_use) {
+  ChatListModel model;
+  const Laws laws(&model, Laws::FailureReportingMode::Fatal);
+  const auto atTop = [](ChatEntry entry) {
+    entry.isAtTop = true;
+    return entry;
+  };
+  model.load({chat(1, 10), chat(2, 30), atTop(chat(3, 20)), atTop(chat(4, 25))});
+  EXPECT_EQ(keys(model), QList<ChatKey>({4, 3, 2, 1}));
+  const QPersistentModelIndex oldest = model.index(3);
+  model.put(atTop(chat(1, 10)));
+  EXPECT_EQ(keys(model), QList<ChatKey>({4, 3, 1, 2}));
+  EXPECT_EQ(oldest.row(), 2) << "a view stays at the chat";
+  EXPECT_TRUE(model.isAtTop(1));
+  EXPECT_FALSE(model.isAtTop(99));
+  model.put(chat(2, 40));
+  EXPECT_EQ(keys(model), QList<ChatKey>({4, 3, 1, 2})) << "use brings no chat above them";
+  model.put(chat(4, 25));
+  EXPECT_EQ(keys(model), QList<ChatKey>({3, 1, 2, 4}));
+  EXPECT_EQ(model.index(0).data(Qt::AccessibleTextRole).toString(), u"chat 3, kept at the top"_s);
+  EXPECT_EQ(model.index(2).data(Qt::AccessibleTextRole).toString(), u"chat 2"_s);
+}
+
 TEST(ChatListModel, a_chat_that_stays_in_its_place_is_not_moved) {
   ChatListModel model;
   const Laws laws(&model, Laws::FailureReportingMode::Fatal);
   model.load({chat(1, 10), chat(2, 30)});
+  QSignalSpy moved(&model, &QAbstractItemModel::rowsMoved);
   QSignalSpy removed(&model, &QAbstractItemModel::rowsRemoved);
   ChatEntry renamed = chat(2, 35);
   renamed.title = u"new"_s;
   model.put(renamed);
-  EXPECT_EQ(removed.count(), 0);
+  EXPECT_EQ(moved.count() + removed.count(), 0);
   EXPECT_EQ(model.index(0).data().toString(), u"new"_s);
 }
 

@@ -21,6 +21,7 @@ runtime::Chat rowOf(const ChatEntry& entry) {
   chat.title = entry.title.toStdString();
   chat.used_ms = entry.changed.toMSecsSinceEpoch();
   chat.folder = entry.folder.toStdString();
+  if (entry.isAtTop) chat.place = runtime::ListPlace::top;
   return chat;
 }
 
@@ -161,6 +162,12 @@ void ScriptedEngine::renameChat(ChatKey chat, const QString& title) {
 void ScriptedEngine::setFolder(ChatKey chat, const QString& folder) {
   ChatEntry& entry = m_library.at(chat).entry;
   entry.folder = folder;
+  tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::setAtTop(ChatKey chat, bool isAtTop) {
+  ChatEntry& entry = m_library.at(chat).entry;
+  entry.isAtTop = isAtTop;
   tell(runtime::ChatChanged{rowOf(entry)});
 }
 

@@ -189,6 +189,10 @@ void ChildEngine::setFolder(ChatKey chat, const QString& folder) {
   ask<&EngineClient::setFolder>(chat, folder);
 }
 
+void ChildEngine::setAtTop(ChatKey chat, bool isAtTop) {
+  ask<&EngineClient::setAtTop>(chat, isAtTop);
+}
+
 void ChildEngine::exportChat(ChatKey chat, const QString& path) {
   ask<&EngineClient::exportChat>(chat, path);
 }

@@ -92,6 +92,7 @@ class AppState : public QObject {
   void keepPrompt(const QString& name, const QString& text);
   void removePrompt(const QString& name);
   void setFolder(ChatKey chat, const QString& folder);
+  void setAtTop(ChatKey chat, bool isAtTop);
   void openChat(ChatKey chat);
   // Looks for the words in all messages: found(). Too few letters find nothing.
   void search(const QString& words);

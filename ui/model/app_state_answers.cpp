@@ -1,4 +1,4 @@
-// How the open chat is answered, the texts that are kept for that, and the folders of chats.
+// How the open chat is answered, the texts that are kept for that, and where the list has a chat.
 #include <variant>
 
 #include "ui/model/app_state.h"
@@ -34,6 +34,10 @@ void AppState::removePrompt(const QString& name) {
 
 void AppState::setFolder(ChatKey chat, const QString& folder) {
   m_engine->setFolder(chat, folder.simplified());
+}
+
+void AppState::setAtTop(ChatKey chat, bool isAtTop) {
+  m_engine->setAtTop(chat, isAtTop);
 }
 
 void AppState::seeAnswerSettings(const runtime::ChatEvent& event) {

@@ -7,7 +7,8 @@
 namespace satchel::ui {
 namespace {
 
-bool isNewer(const ChatEntry& left, const ChatEntry& right) {
+bool isBefore(const ChatEntry& left, const ChatEntry& right) {
+  if (left.isAtTop != right.isAtTop) return left.isAtTop;
   return left.changed != right.changed ? left.changed > right.changed : left.id > right.id;
 }
 
@@ -26,12 +27,16 @@ QVariant ChatListModel::data(const QModelIndex& index, int role) const {
       return chat.title;
     case Qt::ToolTipRole:
       return tipText(chat.title);
+    case Qt::AccessibleTextRole:
+      return chat.isAtTop ? tr("%1, kept at the top").arg(chat.title) : chat.title;
     case KeyRole:
       return chat.id;
     case ChangedRole:
       return chat.changed;
     case FolderRole:
       return chat.folder;
+    case AtTopRole:
+      return chat.isAtTop;
     case CurrentRole:
       return chat.id == m_current;
     default:
@@ -55,26 +60,28 @@ Qt::ItemFlags ChatListModel::flags(const QModelIndex& index) const {
 void ChatListModel::load(QList<ChatEntry> chats) {
   beginResetModel();
   m_rows = std::move(chats);
-  std::sort(m_rows.begin(), m_rows.end(), isNewer);
+  std::sort(m_rows.begin(), m_rows.end(), isBefore);
   endResetModel();
 }
 
 void ChatListModel::put(const ChatEntry& chat) {
-  if (const int row = rowOf(chat.id); row >= 0) {
-    const bool stays = (row == 0 || isNewer(m_rows[row - 1], chat)) &&
-                       (row + 1 == rowCount() || isNewer(chat, m_rows[row + 1]));
-    if (stays) {
-      m_rows[row] = chat;
-      Q_EMIT dataChanged(index(row), index(row));
-      return;
-    }
-    remove(chat.id);
+  const auto to = int(std::ranges::count_if(m_rows, [&chat](const ChatEntry& other) {
+    return other.id != chat.id && isBefore(other, chat);
+  }));
+  const int from = rowOf(chat.id);
+  if (from < 0) {
+    beginInsertRows({}, to, to);
+    m_rows.insert(to, chat);
+    endInsertRows();
+    return;
   }
-  const auto place = std::lower_bound(m_rows.begin(), m_rows.end(), chat, isNewer);
-  const int row = int(place - m_rows.begin());
-  beginInsertRows({}, row, row);
-  m_rows.insert(row, chat);
-  endInsertRows();
+  if (from != to) {  // moved, so that a view stays at the chat
+    beginMoveRows({}, from, from, {}, to > from ? to + 1 : to);
+    m_rows.move(from, to);
+    endMoveRows();
+  }
+  m_rows[to] = chat;
+  Q_EMIT dataChanged(index(to), index(to));
 }
 
 void ChatListModel::remove(ChatKey chat) {
@@ -105,6 +112,11 @@ QStringList ChatListModel::folders() const {
 QString ChatListModel::folderOf(ChatKey chat) const {
   const int row = rowOf(chat);
   return row < 0 ? QString() : m_rows[row].folder;
+}
+
+bool ChatListModel::isAtTop(ChatKey chat) const {
+  const int row = rowOf(chat);
+  return row >= 0 && m_rows[row].isAtTop;
 }
 
 int ChatListModel::rowOf(ChatKey chat) const {

@@ -1,4 +1,4 @@
-// ChatListModel: the chats of the library, newest first.
+// ChatListModel: the chats of the library, newest first; above them those kept at the top.
 #pragma once
 
 #include <QAbstractListModel>
@@ -18,7 +18,8 @@ class ChatListModel : public QAbstractListModel {
     KeyRole = Qt::UserRole,
     ChangedRole,
     CurrentRole,
-    FolderRole
+    FolderRole,
+    AtTopRole
   };
 
   using QAbstractListModel::QAbstractListModel;
@@ -29,13 +30,14 @@ class ChatListModel : public QAbstractListModel {
   Qt::ItemFlags flags(const QModelIndex& index) const override;
 
   void load(QList<ChatEntry> chats);
-  // Puts the chat where its time belongs; adds it if it is not there.
+  // Puts the chat where it belongs; adds it if it is not there.
   void put(const ChatEntry& chat);
   void remove(ChatKey chat);
   void setCurrent(ChatKey chat);
 
   QStringList folders() const;  // in the order of the alphabet, each once
   QString folderOf(ChatKey chat) const;
+  bool isAtTop(ChatKey chat) const;
   ChatKey current() const { return m_current; }
   int rowOf(ChatKey chat) const;  // -1: not there
 

@@ -37,6 +37,7 @@ class EngineClient : public QObject {
   virtual void openChat(ChatKey chat) = 0;
   virtual void renameChat(ChatKey chat, const QString& title) = 0;
   virtual void setFolder(ChatKey chat, const QString& folder) = 0;  // empty: none
+  virtual void setAtTop(ChatKey chat, bool isAtTop) = 0;            // of the list
   // Takes the chat out of the list; restoreChat() brings it back, deleteNow() deletes it for good.
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;

@@ -32,7 +32,8 @@ struct ChatEntry {
   ChatKey id = 0;
   QString title;
   QDateTime changed;
-  QString folder = {};  // that people put it in; empty: none
+  QString folder = {};   // that people put it in; empty: none
+  bool isAtTop = false;  // people keep it at the top of the list
 };
 
 // A copy of all chats that an update left.

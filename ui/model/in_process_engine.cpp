@@ -165,6 +165,13 @@ void InProcessEngine::setFolder(ChatKey chat, const QString& folder) {
   });
 }
 
+void InProcessEngine::setAtTop(ChatKey chat, bool isAtTop) {
+  const auto place = isAtTop ? runtime::ListPlace::top : runtime::ListPlace::by_use;
+  request(ChatTask::rename_chat, [this, chat, place](const Call& call) {
+    (void)m_service->set_place({chat}, place, call);
+  });
+}
+
 void InProcessEngine::deleteChat(ChatKey chat) {
   request(ChatTask::remove_chat,
           [this, chat](const Call& call) { (void)m_service->remove({chat}, call); });

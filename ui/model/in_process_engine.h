@@ -39,6 +39,7 @@ class InProcessEngine final : public EngineClient {
   void openChat(ChatKey chat) override;
   void renameChat(ChatKey chat, const QString& title) override;
   void setFolder(ChatKey chat, const QString& folder) override;
+  void setAtTop(ChatKey chat, bool isAtTop) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override;

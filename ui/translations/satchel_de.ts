@@ -1108,6 +1108,13 @@
     </message>
 </context>
 <context>
+    <name>satchel::ui::ChatListModel</name>
+    <message>
+        <source>%1, kept at the top</source>
+        <translation>%1, immer oben</translation>
+    </message>
+</context>
+<context>
     <name>satchel::ui::ChatListPanel</name>
     <message>
         <source>In messages</source>
@@ -1180,6 +1187,14 @@
     <message>
         <source>Export…</source>
         <translation>Exportieren&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Don&apos;t keep at top</source>
+        <translation>Nicht mehr oben zeigen</translation>
+    </message>
+    <message>
+        <source>Keep at top</source>
+        <translation>Immer oben zeigen</translation>
     </message>
 </context>
 <context>

@@ -1108,6 +1108,13 @@
     </message>
 </context>
 <context>
+    <name>satchel::ui::ChatListModel</name>
+    <message>
+        <source>%1, kept at the top</source>
+        <translation>%1, gardée en haut de la liste</translation>
+    </message>
+</context>
+<context>
     <name>satchel::ui::ChatListPanel</name>
     <message>
         <source>In messages</source>
@@ -1180,6 +1187,14 @@
     <message>
         <source>Export…</source>
         <translation>Exporter…</translation>
+    </message>
+    <message>
+        <source>Don&apos;t keep at top</source>
+        <translation>Ne plus garder en haut</translation>
+    </message>
+    <message>
+        <source>Keep at top</source>
+        <translation>Garder en haut de la liste</translation>
     </message>
 </context>
 <context>

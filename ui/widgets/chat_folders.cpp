@@ -1,4 +1,4 @@
-// The folders of the chat list: one is chosen above it, and the menu of a chat puts it into one.
+// Where the list has a chat: in a folder, one of which is chosen above it, and at its top.
 #include <QComboBox>
 #include <QInputDialog>
 #include <QMenu>
@@ -59,6 +59,12 @@ void ChatListPanel::addFolderActions(QMenu& menu, ChatKey chat) {
   for (const QString& folder : m_state->chats()->folders()) add(folder, folder);
   menu.addSeparator();
   menu.addAction(tr("New folder…"), this, [this, chat] { askForFolder(chat); });
+}
+
+void ChatListPanel::addTopAction(QMenu& menu, ChatKey chat) {
+  const bool isAtTop = m_state->chats()->isAtTop(chat);
+  menu.addAction(isAtTop ? tr("Don't keep at top") : tr("Keep at top"), this,
+                 [this, chat, isAtTop] { m_state->setAtTop(chat, !isAtTop); });
 }
 
 void ChatListPanel::askForFolder(ChatKey chat) {

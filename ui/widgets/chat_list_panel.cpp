@@ -23,6 +23,7 @@ namespace satchel::ui {
 namespace {
 
 constexpr int kChatsWidthLeast = 190;
+constexpr double kTopMark = 12;     // the side of the mark, in pixels
 constexpr int kSearchRestMs = 150;  // chosen: two quick letters are one search
 
 }  // namespace
@@ -44,7 +45,13 @@ void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
   const QFont font = current ? scaledFont(option.font, 1, QFont::DemiBold) : option.font;
   painter->setFont(font);
   painter->setPen(theme.text);
-  const QRectF text = box.adjusted(12, 0, -12, 0);
+  QRectF text = box.adjusted(12, 0, -12, 0);
+  if (index.data(ChatListModel::AtTopRole).toBool()) {
+    const QRectF mark(text.right() - kTopMark, text.center().y() - kTopMark / 2, kTopMark,
+                      kTopMark);
+    drawIcon(*painter, Icon::Top, mark, theme.muted);
+    text.setRight(mark.left() - kGapSmall);
+  }
   painter->drawText(
       text, Qt::AlignLeft | Qt::AlignVCenter,
       QFontMetricsF(font).elidedText(index.data().toString(), Qt::ElideRight, text.width()));
@@ -189,6 +196,7 @@ void ChatListPanel::showMenu(const QPoint& point) {
   QMenu menu(this);
   menu.addAction(tr("Open"), this, [this, index] { openAt(index); });
   menu.addAction(tr("Rename"), this, [this, index] { m_list->edit(index); });
+  addTopAction(menu, key);
   addFolderActions(*menu.addMenu(tr("Folder")), key);
   menu.addAction(tr("Export…"), this,
                  [this, key, title = index.data().toString()] { Q_EMIT exportAsked(key, title); });

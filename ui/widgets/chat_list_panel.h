@@ -66,6 +66,7 @@ class ChatListPanel : public QWidget {
   QComboBox* folders() { return m_folders; }
   // What the menu of a chat has to put it elsewhere.
   void addFolderActions(QMenu& menu, ChatKey chat);
+  void addTopAction(QMenu& menu, ChatKey chat);
   FoundList* found() { return m_found; }
   QPushButton* deletedButton() { return m_deleted; }
 

@@ -146,6 +146,12 @@ QPainterPath pathOf(Icon icon) {
     case Icon::Up:
     case Icon::Down:
       return chevronPath(icon == Icon::Up);
+    case Icon::Top:  // up to a line
+      line(4, 4, 16, 4);
+      line(10, 16.5, 10, 8);
+      line(5.5, 12, 10, 7.5);
+      line(14.5, 12, 10, 7.5);
+      break;
     case Icon::More:
       return dotsPath();
     case Icon::Document:

@@ -23,6 +23,7 @@ enum class Icon {
   Held,
   Up,
   Down,
+  Top,
   More
 };
 

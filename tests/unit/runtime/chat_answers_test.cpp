@@ -1,4 +1,4 @@
-// How a chat is answered: settings that stay with it, stop texts, saved prompts, folders.
+// How a chat is answered: settings that stay with it, stop texts, saved prompts; its place in lists.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -195,6 +195,24 @@ TEST_F(ChatAnswersTest, a_chat_is_put_into_a_folder_and_out_of_it) {
   EXPECT_EQ(value_of(service->chats()).front().folder, "Field work");
   EXPECT_EQ(value_of(service->set_folder(id, "")).folder, "");
   EXPECT_EQ(service->set_folder({77}, "none").error().code, "CHAT_NOT_FOUND");
+}
+
+TEST_F(ChatAnswersTest, a_chat_is_kept_at_the_top_of_lists_and_not_any_more) {
+  const auto service = open_service();
+  const ChatHandle chat = begin(*service);
+  value_of(service->send(chat, kPet, Sampling::plain_greedy(2)));
+  const ChatId id = service->chat(chat)->id();
+  EXPECT_EQ(value_of(service->chats()).front().place, ListPlace::by_use);
+  std::vector<ListPlace> told;
+  const ChatSink sink = [&](ChatHandle, const ChatEvent& event) {
+    if (const auto* changed = std::get_if<ChatChanged>(&event)) told.push_back(changed->chat.place);
+  };
+  EXPECT_EQ(value_of(service->set_place(id, ListPlace::top, {{}, sink})).place, ListPlace::top);
+  EXPECT_EQ(value_of(service->chats()).front().place, ListPlace::top);
+  EXPECT_EQ(value_of(service->set_place(id, ListPlace::by_use, {{}, sink})).place,
+            ListPlace::by_use);
+  EXPECT_EQ(told, (std::vector{ListPlace::top, ListPlace::by_use}));
+  EXPECT_EQ(service->set_place({77}, ListPlace::top).error().code, "CHAT_NOT_FOUND");
 }
 
 }  // namespace

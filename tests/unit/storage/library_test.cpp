@@ -57,6 +57,22 @@ TEST(Chats, the_one_used_last_comes_first_even_if_the_clock_went_back) {
   EXPECT_THAT(names(library), ElementsAre("first", "second"));
 }
 
+TEST(Chats, say_their_folder_and_place_in_lists_and_keep_the_order_of_use) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId first = must(library.create_chat(named("first")));
+  must(library.create_chat(named("second")));
+  EXPECT_EQ(must(library.chat(first)).place, runtime::ListPlace::by_use);
+  must(library.set_note(first, runtime::kPlaceNote, runtime::kPlaceTop));
+  must(library.set_note(first, runtime::kFolderNote, "work"));
+  EXPECT_EQ(must(library.chat(first)).place, runtime::ListPlace::top);
+  EXPECT_EQ(must(library.chat(first)).folder, "work");
+  EXPECT_THAT(names(library), ElementsAre("second", "first"));
+  must(library.set_note(first, runtime::kPlaceNote, ""));
+  EXPECT_EQ(must(library.chat(first)).place, runtime::ListPlace::by_use);
+}
+
 TEST(Chats, count_their_messages_and_tokens) {
   const TempFolder folder;
   const auto store = open_store(folder);

@@ -165,6 +165,9 @@ TEST(Schema, a_library_of_schema_1_opens_with_all_its_messages_and_goes_on) {
     EXPECT_EQ(must(store->library().messages(chat)).size(), 4u);
     must(store->library().truncate(chat, found[5].id));
     expect_old_chats(store->library());
+    EXPECT_EQ(must(store->library().chat(chat)).place, runtime::ListPlace::by_use);
+    must(store->library().set_note(chat, runtime::kPlaceNote, runtime::kPlaceTop));
+    EXPECT_EQ(must(store->library().chat(chat)).place, runtime::ListPlace::top);
   }
   EXPECT_EQ(integrity(folder / "data/library.db"), "ok");
 }
