@@ -171,6 +171,8 @@ ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearan
   options.sampleTitle = QStringLiteral("sample-notes.txt");
   options.sampleText = textOf(app::kDemoNotes);
   options.sampleQuestion = textOf(app::kDemoQuestions[0].question);
+  if (std::error_code error; fs::exists(paths.bundled_model, error))
+    options.tourModel = textOf(paths.bundled_model.string());
   options.appearance = appearance;
   options.language = language;
   return options;

@@ -8,9 +8,11 @@
 #include <algorithm>
 
 #include "ui/widgets/chat_settings_dialog.h"
+#include "ui/widgets/empty_state.h"
 #include "ui/widgets/find_bar.h"
 #include "ui/widgets/models_dialog.h"
 #include "ui/widgets/prompts_dialog.h"
+#include "ui/widgets/question_card.h"
 #include "ui/widgets/server_dialog.h"
 
 namespace satchel::ui {
@@ -69,6 +71,25 @@ void showFolders(Scene& scene) {
   scene.state.setFolder(2, u"Field work"_s);
   scene.state.setFolder(5, u"At home"_s);
   scene.state.setAtTop(3, true);
+}
+
+void showTour(Scene& scene) {
+  scene.engine.script.change = sampleLoss();
+  scene.engine.script.cache = sampleCache(u"full"_s, 4218, scene.clock.wall);
+  scene.engine.script.deltas = {u"The spare key lies in the blue tin "_s,
+                                u"on the shelf behind the stove."_s};
+  scene.state.memory()->plan()->setRest(std::chrono::milliseconds(0));
+  showNothing(scene);
+  const auto play = [&scene] {
+    for (int i = 0; i < 4; ++i) {
+      Scene::settle();
+      scene.engine.playAll();
+    }
+  };
+  Q_EMIT scene.window->emptyState()->tourAsked();
+  play();
+  scene.window->tourCard()->yes()->click();
+  play();
 }
 
 void showSettings(Scene& scene) {

@@ -1,5 +1,5 @@
 // Scenes of what is done beside talking: finding, settings, prompts, models, the server; of code;
-// and of a chat that is too long.
+// of a chat that is too long; and the tour.
 #pragma once
 
 #include "scenes.h"
@@ -15,5 +15,6 @@ void showPrompts(Scene& scene);
 void showModels(Scene& scene);
 void showServer(Scene& scene);
 void showTooLong(Scene& scene);
+void showTour(Scene& scene);  // what Compact would do
 
 }  // namespace satchel::ui

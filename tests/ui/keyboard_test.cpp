@@ -34,6 +34,7 @@ class Desk {
     options.sampleTitle = u"sample-notes.txt"_s;
     options.sampleText = QString::fromUtf16(kNotes).repeated(12);
     options.sampleQuestion = u"What is the code for the crimson chapel?"_s;
+    options.tourModel = QString::fromStdString(test::kBundledModel);
     window = std::make_unique<MainWindow>(&life.state, options);
     window->show();
     window->activateWindow();
@@ -153,6 +154,24 @@ TEST(Keyboard, first_run_preset_pin_search_and_a_resumed_chat) {
   const runtime::ResumeReport resumed = desk.life.resumed.last();
   EXPECT_GT(resumed.n_reused, 0u);
   EXPECT_EQ(resumed.n_reread, 0u) << "nothing is read again";
+}
+
+TEST(Keyboard, the_tour_leads_to_a_resumed_chat_on_the_real_engine) {
+  const QTemporaryDir folder;
+  Desk desk(folder.path());
+  ASSERT_TRUE(Desk::tabTo(u"Show me in thirty seconds"_s));
+  Desk::press(Qt::Key_Space);
+  for (const QString& label : {u"Next: less memory"_s, u"Apply"_s, u"Ask it again"_s,
+                               u"Next: what is held"_s, u"Close and open this chat"_s, u"Done"_s}) {
+    ASSERT_TRUE(desk.life.wait([&] { return Desk::nameOf(Desk::focus()) == label; }))
+        << label.toStdString() << ": " << desk.life.error();
+    if (label != u"Done"_s) Desk::press(Qt::Key_Space);
+  }
+  ASSERT_EQ(desk.life.resumed.count(), 1);
+  EXPECT_GT(desk.life.resumed.last().n_reused, 0u);
+  EXPECT_EQ(desk.life.resumed.last().n_reread, 0u);
+  EXPECT_EQ(desk.life.state.conversation()->rowCount(), 6);
+  EXPECT_LT(desk.life.cache().stats.body_bytes, desk.life.cache().stats.body_fp16_bytes);
 }
 
 }  // namespace

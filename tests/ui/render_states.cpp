@@ -541,6 +541,8 @@ const State kStates[] = {
     {"61-server", showServer, 1400, 860},
     {"62-server-narrow", showServer, 720, 640, false, false},
     {"63-find-narrow", showFind, 720, 640, false, false},
+    {"64-tour", showTour},
+    {"65-tour-narrow", showTour, 720, 760, false, false},
     {"49-fade", [](Scene& scene) { showHeld(scene, HeldLook::Fade); }},
     {"50-precision", [](Scene& scene) { showHeld(scene, HeldLook::Precision); }},
     {"51-heat", [](Scene& scene) { showHeld(scene, HeldLook::Heat); }},

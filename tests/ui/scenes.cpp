@@ -15,6 +15,7 @@ Scene::Scene() : state(&engine, &clock) {
   options.sampleTitle = u"sample-notes.txt"_s;
   options.sampleText = sampleDocument();
   options.sampleQuestion = u"Where is the spare key?"_s;
+  options.tourModel = u"/models/notes-mini.gguf"_s;
   options.modelFolder = u"~/.local/share/satchel/models"_s;
   options.modelTools = sampleModelTools();
   options.models = [] {

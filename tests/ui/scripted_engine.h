@@ -119,6 +119,11 @@ class ScriptedEngine final : public EngineClient {
   ChatKey addChat(const QString& title, const QDateTime& changed, const QList<Message>& messages,
                   const ChatSettings& settings = {});
 
+  // What the library has of a chat that was made while playing.
+  void saveMessages(ChatKey chat, const QList<Message>& messages) {
+    m_library.at(chat).messages = messages;
+  }
+
   void tell(const runtime::ChatEvent& event) { Q_EMIT happened(event); }
   // As if the engine's process were no more: nothing of what was asked for comes.
   void end(const std::string& why = "The engine crashed.");

@@ -17,6 +17,7 @@
 #include <QXmlStreamReader>
 #include <functional>
 
+#include "dialog_scenes.h"
 #include "runtime/limits/presets.h"
 #include "scenes.h"
 #include "shown_text.h"
@@ -293,6 +294,7 @@ const InGerman kWindows[] = {
        scene.openModel();
        scene.window->emptyState()->shelfButton()->click();
      }},
+    {"tour", [](Scene& scene) { showTour(scene); }},
     {"context_full",
      [](Scene& scene) {
        openSample(scene, u"full"_s);

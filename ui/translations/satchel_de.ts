@@ -1616,6 +1616,14 @@
         <source>Choose one above, drop a .gguf file here, or open one from your disk.</source>
         <translation>Wählen Sie oben eines aus, ziehen Sie eine .gguf-Datei hierher oder öffnen Sie eine von Ihrem Datenträger.</translation>
     </message>
+    <message>
+        <source>Show me in thirty seconds</source>
+        <translation>In dreißig Sekunden zeigen</translation>
+    </message>
+    <message>
+        <source>A tour on sample notes: ask, compress, ask again, close, open</source>
+        <translation>Eine Führung an Beispielnotizen: fragen, komprimieren, noch einmal fragen, schließen, öffnen</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::FindBar</name>
@@ -2014,6 +2022,10 @@
     <message>
         <source>Continue</source>
         <translation>Weiter</translation>
+    </message>
+    <message>
+        <source>End the tour</source>
+        <translation>Führung beenden</translation>
     </message>
 </context>
 <context>
@@ -2627,6 +2639,81 @@
     <message>
         <source>Remove</source>
         <translation>Entfernen</translation>
+    </message>
+</context>
+<context>
+    <name>satchel::ui::Tour</name>
+    <message>
+        <source>The notes are read once</source>
+        <translation>Die Notizen werden einmal gelesen</translation>
+    </message>
+    <message>
+        <source>Then this question is asked: %1</source>
+        <translation>Dann wird diese Frage gestellt: %1</translation>
+    </message>
+    <message>
+        <source>The notes were read, and this is the answer</source>
+        <translation>Die Notizen sind gelesen, und das ist die Antwort</translation>
+    </message>
+    <message>
+        <source>Next: less memory</source>
+        <translation>Weiter: weniger Speicher</translation>
+    </message>
+    <message>
+        <source>The same chat in less memory</source>
+        <translation>Derselbe Chat in weniger Speicher</translation>
+    </message>
+    <message>
+        <source>The memory panel (Ctrl+M) says beforehand what a setting does to the open chat.</source>
+        <translation>Der Speicherbereich (Strg+M) sagt vorher, was eine Einstellung mit dem offenen Chat macht.</translation>
+    </message>
+    <message>
+        <source>Apply</source>
+        <translation>Anwenden</translation>
+    </message>
+    <message>
+        <source>The same question again</source>
+        <translation>Dieselbe Frage noch einmal</translation>
+    </message>
+    <message>
+        <source>Ask it again</source>
+        <translation>Noch einmal fragen</translation>
+    </message>
+    <message>
+        <source>The answer is the same, word for word.</source>
+        <translation>Die Antwort ist dieselbe, Wort für Wort.</translation>
+    </message>
+    <message>
+        <source>The answer differs from the first one.</source>
+        <translation>Die Antwort weicht von der ersten ab.</translation>
+    </message>
+    <message>
+        <source>Next: what is held</source>
+        <translation>Weiter: was gehalten wird</translation>
+    </message>
+    <message>
+        <source>What the model still holds of each word (Ctrl+H)</source>
+        <translation>Was das Modell von jedem Wort noch hält (Strg+H)</translation>
+    </message>
+    <message>
+        <source>Close and open this chat</source>
+        <translation>Diesen Chat schließen und öffnen</translation>
+    </message>
+    <message>
+        <source>The chat is closed and opened again</source>
+        <translation>Der Chat wird geschlossen und wieder geöffnet</translation>
+    </message>
+    <message>
+        <source>The chat was closed and opened again</source>
+        <translation>Der Chat wurde geschlossen und wieder geöffnet</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>Tour, %1 of %2: %3</source>
+        <translation>Führung, %1 von %2: %3</translation>
     </message>
 </context>
 </TS>

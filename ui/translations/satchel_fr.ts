@@ -1616,6 +1616,14 @@
         <source>Choose one above, drop a .gguf file here, or open one from your disk.</source>
         <translation>Choisissez-en un ci-dessus, déposez un fichier .gguf ici ou ouvrez-en un depuis votre disque.</translation>
     </message>
+    <message>
+        <source>Show me in thirty seconds</source>
+        <translation>Voir en trente secondes</translation>
+    </message>
+    <message>
+        <source>A tour on sample notes: ask, compress, ask again, close, open</source>
+        <translation>Une visite guidée sur des notes d’exemple&#x202f;: demander, compresser, redemander, fermer, rouvrir</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::FindBar</name>
@@ -2014,6 +2022,10 @@
     <message>
         <source>Continue</source>
         <translation>Continuer</translation>
+    </message>
+    <message>
+        <source>End the tour</source>
+        <translation>Quitter la visite</translation>
     </message>
 </context>
 <context>
@@ -2627,6 +2639,81 @@
     <message>
         <source>Remove</source>
         <translation>Retirer</translation>
+    </message>
+</context>
+<context>
+    <name>satchel::ui::Tour</name>
+    <message>
+        <source>The notes are read once</source>
+        <translation>Les notes sont lues une fois</translation>
+    </message>
+    <message>
+        <source>Then this question is asked: %1</source>
+        <translation>Puis cette question est posée&#x202f;: %1</translation>
+    </message>
+    <message>
+        <source>The notes were read, and this is the answer</source>
+        <translation>Les notes sont lues, et voici la réponse</translation>
+    </message>
+    <message>
+        <source>Next: less memory</source>
+        <translation>Suite&#x202f;: moins de mémoire</translation>
+    </message>
+    <message>
+        <source>The same chat in less memory</source>
+        <translation>La même discussion en moins de mémoire</translation>
+    </message>
+    <message>
+        <source>The memory panel (Ctrl+M) says beforehand what a setting does to the open chat.</source>
+        <translation>Le volet de la mémoire (Ctrl+M) dit à l’avance ce qu’un réglage fait à la discussion ouverte.</translation>
+    </message>
+    <message>
+        <source>Apply</source>
+        <translation>Appliquer</translation>
+    </message>
+    <message>
+        <source>The same question again</source>
+        <translation>La même question encore une fois</translation>
+    </message>
+    <message>
+        <source>Ask it again</source>
+        <translation>La reposer</translation>
+    </message>
+    <message>
+        <source>The answer is the same, word for word.</source>
+        <translation>La réponse est la même, mot pour mot.</translation>
+    </message>
+    <message>
+        <source>The answer differs from the first one.</source>
+        <translation>La réponse diffère de la première.</translation>
+    </message>
+    <message>
+        <source>Next: what is held</source>
+        <translation>Suite&#x202f;: ce qui est conservé</translation>
+    </message>
+    <message>
+        <source>What the model still holds of each word (Ctrl+H)</source>
+        <translation>Ce que le modèle conserve encore de chaque mot (Ctrl+H)</translation>
+    </message>
+    <message>
+        <source>Close and open this chat</source>
+        <translation>Fermer et rouvrir cette discussion</translation>
+    </message>
+    <message>
+        <source>The chat is closed and opened again</source>
+        <translation>La discussion est fermée puis rouverte</translation>
+    </message>
+    <message>
+        <source>The chat was closed and opened again</source>
+        <translation>La discussion a été fermée puis rouverte</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Terminé</translation>
+    </message>
+    <message>
+        <source>Tour, %1 of %2: %3</source>
+        <translation>Visite, %1 sur %2&#x202f;: %3</translation>
     </message>
 </context>
 </TS>

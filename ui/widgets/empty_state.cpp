@@ -15,6 +15,7 @@ EmptyState::EmptyState(QWidget* parent)
       m_title(new QLabel(this)),
       m_text(new QLabel(this)),
       m_note(new QLabel(this)),
+      m_tour(new QPushButton(tr("Show me in thirty seconds"), this)),
       m_sample(new QPushButton(tr("Try it with sample notes"), this)),
       m_attach(new QPushButton(tr("Attach a document…"), this)),
       m_shelf(new QPushButton(tr("From the shelf…"), this)),
@@ -30,7 +31,9 @@ EmptyState::EmptyState(QWidget* parent)
     text->setObjectName(QStringLiteral("muted"));
     text->setFixedWidth(460);
   }
-  m_sample->setObjectName(QStringLiteral("primary"));
+  m_tour->setObjectName(QStringLiteral("primary"));
+  m_tour->setToolTip(tr("A tour on sample notes: ask, compress, ask again, close, open"));
+  m_tour->setCursor(Qt::PointingHandCursor);
   m_shelf->setToolTip(tr("Begin with a document that another chat has read"));
 
   auto* buttons = new QHBoxLayout;
@@ -54,14 +57,21 @@ EmptyState::EmptyState(QWidget* parent)
     column->addLayout(middle);
   }
   column->addSpacing(kGap);
+  column->addWidget(m_tour, 0, Qt::AlignHCenter);
   column->addLayout(buttons);
   column->addStretch(4);
+  connect(m_tour, &QPushButton::clicked, this, &EmptyState::tourAsked);
   connect(m_sample, &QPushButton::clicked, this, &EmptyState::sampleAsked);
   connect(m_attach, &QPushButton::clicked, this, &EmptyState::attachAsked);
   connect(m_shelf, &QPushButton::clicked, this, &EmptyState::shelfAsked);
   connect(m_model, &QPushButton::clicked, this, &EmptyState::modelAsked);
   setModel({}, false, false);
+  setTour(false);
   setNote({});
+}
+
+void EmptyState::setTour(bool hasTour) {
+  m_tour->setVisible(hasTour);
 }
 
 void EmptyState::setNote(const QString& note) {

@@ -18,10 +18,12 @@ class EmptyState : public QWidget {
 
   // model: its title; empty: none is open. hasSample: the sample notes were found.
   void setModel(const QString& model, bool isLoading, bool hasSample);
+  void setTour(bool hasTour);
   // Of the open model; empty: nothing.
   void setNote(const QString& note);
 
  Q_SIGNALS:
+  void tourAsked();
   void sampleAsked();
   void attachAsked();
   void shelfAsked();
@@ -31,6 +33,7 @@ class EmptyState : public QWidget {
   QLabel* m_title;
   QLabel* m_text;
   QLabel* m_note;
+  QPushButton* m_tour;
   QPushButton* m_sample;
   QPushButton* m_attach;
   QPushButton* m_shelf;

@@ -18,6 +18,7 @@
 #include "ui/model/document_file.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
+#include "ui/model/tour.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/chat_settings_dialog.h"
@@ -112,6 +113,7 @@ QWidget* MainWindow::makeCentre() {
   m_progress = new ProgressStrip(centre);
   m_progress->hide();
   m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);
+  m_tourCard = new QuestionCard(QString(), tr("End the tour"), centre);
   m_named = new Banner(centre);
   m_editing = new Banner(centre);
   m_placed = new Banner(centre);
@@ -125,6 +127,7 @@ QWidget* MainWindow::makeCentre() {
   column->addWidget(m_stack, 1);
   column->addLayout(centred(m_progress));
   column->addLayout(centred(m_question));
+  column->addLayout(centred(m_tourCard));
   column->addLayout(centred(m_named));
   column->addLayout(centred(m_placed));
   column->addLayout(centred(m_editing));
@@ -174,6 +177,7 @@ void MainWindow::connectState() {
   connectServer();
   connectShelf();
   connectOffers();
+  connectTour();
 }
 
 void MainWindow::addShortcuts() {
@@ -200,11 +204,14 @@ void MainWindow::addShortcuts() {
 
 void MainWindow::escape() {
   if (m_state->canStop()) {
+    m_tour->end();
     m_state->stop();
   } else if (m_findBar->isVisible()) {
     m_findBar->close();
   } else if (m_composer->isEditing()) {
     m_composer->endEdit();
+  } else if (m_tour->isOn()) {
+    m_tour->end();
   } else if (m_deviceNote->isVisible()) {
     m_deviceNote->hide();
   } else if (!m_banner->hasAction()) {  // what is offered there may not come again
@@ -263,6 +270,7 @@ void MainWindow::refreshPhase() {
   m_device->setAccessibleName(m_state->deviceNote());
   if (m_deviceNote->text() != m_state->deviceNote()) m_deviceNote->hide();
   m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
+  m_empty->setTour(m_tour->canBegin() && phase != Phase::Loading);
   m_empty->setNote(phase == Phase::Loading ? QString() : m_state->modelNote());
 }
 

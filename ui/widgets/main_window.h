@@ -39,6 +39,7 @@ class QuestionCard;
 class QuoteDialog;
 class ServerDialog;
 class ServerSwitch;
+class Tour;
 
 struct WindowOptions {
   std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
@@ -47,6 +48,7 @@ struct WindowOptions {
   QString modelFolder;                         // where a user puts own models; for a text
   QString sampleTitle, sampleText;             // a document to try; empty: there is none
   QString sampleQuestion;                      // what it answers
+  QString tourModel;  // that the tour reads it with; empty: the one that is open
   Appearance appearance = Appearance::System;
   Language language = Language::System;  // as chosen; shown: applyLanguage()
 };
@@ -70,6 +72,7 @@ class MainWindow : public QMainWindow {
   HeldBar* heldBar() { return m_heldBar; }
   FindBar* findBar() { return m_findBar; }
   QuestionCard* question() { return m_question; }
+  QuestionCard* tourCard() { return m_tourCard; }
   ProgressStrip* progress() { return m_progress; }
   EmptyState* emptyState() { return m_empty; }
 
@@ -120,6 +123,8 @@ class MainWindow : public QMainWindow {
   void attachSample();
   void connectShelf();
   void connectOffers();
+  void connectTour();
+  void refreshTour();
   // Beside what the banner says; done when it is chosen there.
   void offer(const QString& label, std::function<void()> action);
   void showShelf(const runtime::ShelfListed& shelf);
@@ -161,6 +166,8 @@ class MainWindow : public QMainWindow {
   ProgressStrip* m_progress = nullptr;
   Composer* m_composer = nullptr;
   QuestionCard* m_question = nullptr;
+  Tour* m_tour = nullptr;
+  QuestionCard* m_tourCard = nullptr;
   Banner* m_named = nullptr;
   Banner* m_editing = nullptr;
   Banner* m_placed = nullptr;
