@@ -67,13 +67,15 @@ class TourTest : public testing::Test {
   StillClock clock;
   ScriptedEngine engine;
   AppState state{&engine, &clock};
-  Tour tour{&state, {QString(kTourModel), u"notes.txt"_s, u"The key is there."_s, u"Where?"_s}};
+  Tour tour{&state,
+            {QString::fromUtf16(kTourModel), u"notes.txt"_s, u"The key is there."_s, u"Where?"_s}};
 };
 
 TEST_F(TourTest, leads_from_the_notes_to_the_chat_opened_again) {
   QSignalSpy memoryWanted(&tour, &Tour::memoryWanted);
   begin();
-  EXPECT_EQ(engine.script.model.path, QString(kTourModel).toStdString()) << "none was open";
+  EXPECT_EQ(engine.script.model.path, QString::fromUtf16(kTourModel).toStdString())
+      << "none was open";
   EXPECT_EQ(engine.settings().preset, u"full"_s);
   ASSERT_EQ(state.conversation()->rowCount(), 4);
   EXPECT_EQ(state.conversation()->message(2).text, u"Where?"_s);
@@ -133,7 +135,7 @@ TEST_F(TourTest, follows_who_does_by_hand_what_it_is_about) {
 }
 
 TEST_F(TourTest, takes_the_model_that_is_open_where_it_is_the_right_one) {
-  state.openModel(QString(kTourModel));
+  state.openModel(QString::fromUtf16(kTourModel));
   play();
   tour.begin();
   EXPECT_NE(state.phase(), Phase::Loading);
@@ -181,7 +183,7 @@ TEST_F(TourTest, ends_with_an_error_another_chat_and_an_answer_that_was_stopped)
 
 TEST_F(TourTest, needs_notes_and_a_model) {
   EXPECT_TRUE(tour.canBegin());
-  EXPECT_FALSE(Tour(&state, {QString(kTourModel), {}, {}, {}}).canBegin());
+  EXPECT_FALSE(Tour(&state, {QString::fromUtf16(kTourModel), {}, {}, {}}).canBegin());
   const Tour open(&state, {{}, u"notes.txt"_s, u"The key is there."_s, u"Where?"_s});
   EXPECT_FALSE(open.canBegin());
   state.openModel(u"/models/own.gguf"_s);

@@ -1,8 +1,8 @@
 // Tour: what Satchel does, shown on the sample notes in a chat of its own, one step at a time. It
 // asks AppState for what a user would ask; every figure it tells is AppState's, of this chat.
-//   steps      Reading -> Asking -> Read -> Preview -> Compressed -> AskingAgain -> Again -> Held ->
-//              Closing -> Reopening -> Resumed -> Off. Those in -ing go on by themselves, the others
-//              by next(), or when the user does by hand what they are about
+//   steps      Reading -> Asking -> Read -> Preview -> Compressed -> AskingAgain -> Again ->
+//              Held -> Closing -> Reopening -> Resumed -> Off. Those in -ing go on by
+//              themselves, the others by next(), or when the user does by hand what they show
 //   invariant  whatever else begins (another chat, an error, Stop) ends it; it undoes nothing
 #pragma once
 

@@ -1,4 +1,5 @@
-// How a chat is answered: settings that stay with it, stop texts, saved prompts; its place in lists.
+// How a chat is answered: settings that stay with it, stop texts, saved prompts. Where lists have
+// it: folders, the top.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
