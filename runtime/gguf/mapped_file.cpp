@@ -40,7 +40,7 @@ Result<MappedFile::Stamp> MappedFile::stamp_of(int descriptor) {
 
 bool MappedFile::Stamp::is_same_as(const Stamp& now) const {
   if (size != now.size || written_s != now.written_s || written_ns != now.written_ns) return false;
-  return (changed_s == now.changed_s && changed_ns == now.changed_ns) || now.n_names < n_names;
+  return (changed_s == now.changed_s && changed_ns == now.changed_ns) || now.n_names != n_names;
 }
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {

@@ -26,9 +26,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
 
   // Fails if the file was written since opening, whatever its time of modification says, or could
-  // not be read. Other rights, a new name and a further one cannot be told from that. One that was
-  // deleted or replaced under its name keeps its bytes and is unchanged, as is an object without a
-  // file. Costs a system call.
+  // not be read. Other rights and a new name cannot be told from that. One that got a further name
+  // (import_model), was deleted or was replaced under its name keeps its bytes and is unchanged, as
+  // is an object without a file. Costs a system call.
   Result<void> check_unchanged() const;
 
   // Drops the whole pages inside `bytes` from resident memory; the next access reads the file
@@ -39,7 +39,7 @@ class MappedFile {
   struct Stamp {
     std::uint64_t size = 0;
     std::int64_t written_s = 0, written_ns = 0;  // which programs can set back
-    std::int64_t changed_s = 0, changed_ns = 0;  // which they cannot; a name that goes counts, too
+    std::int64_t changed_s = 0, changed_ns = 0;  // which they cannot; a name that comes counts, too
     std::uint64_t n_names = 0;
     bool is_same_as(const Stamp& now) const;
   };

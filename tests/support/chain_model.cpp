@@ -105,6 +105,12 @@ ChainModel thoughtful_chain() {
               "{{ '<think>\\n\\n</think>\\n\\n' }}"};
 }
 
+ChainModel talkative_chain() {
+  ChainModel model{.next = {{'\n', '!'}, {'~', '!'}}, .jinja = "{{ '<|im_start|>' }}"};
+  for (std::int32_t token = '!'; token < '~'; ++token) model.next[token] = token + 1;
+  return model;
+}
+
 bool write_chain(const ChainModel& model, const std::filesystem::path& path) {
   return gguf_of(model).write(path);
 }

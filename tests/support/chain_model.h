@@ -31,6 +31,9 @@ struct ChainModel {
 // Qwen 3's template, with the switch: thinks "Hm" (5 tokens, marks and two lines among them) and
 // says "Yes" (3); told not to think, says "Yes" at once.
 ChainModel thoughtful_chain();
+// Says "!" to "~", the printable bytes in their order, again and again: its answers end because
+// they repeat themselves.
+ChainModel talkative_chain();
 
 // False if that failed.
 bool write_chain(const ChainModel& model, const std::filesystem::path& path);

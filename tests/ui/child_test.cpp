@@ -16,13 +16,6 @@ namespace {
 
 using Phase = AppState::Phase;
 
-// Says all visible characters, again and again: some hundred tokens until that is noticed.
-test::ChainModel talkative() {
-  test::ChainModel model{.next = {{'\n', '!'}, {'~', '!'}}, .jinja = "{{ '<|im_start|>' }}"};
-  for (std::int32_t token = '!'; token < '~'; ++token) model.next[token] = token + 1;
-  return model;
-}
-
 bool isThere(qint64 process) {
   return ::kill(pid_t(process), 0) == 0;
 }
@@ -195,7 +188,7 @@ class ChildDriverTest : public ChildTest {
   }
   static void beginAnswer(Life& life, const QString& folder) {
     const QString model = folder + u"/chain.gguf"_s;
-    ASSERT_TRUE(test::write_chain(talkative(), model.toStdString()));
+    ASSERT_TRUE(test::write_chain(test::talkative_chain(), model.toStdString()));
     ASSERT_TRUE(life.openModel(model)) << life.error();
     ASSERT_EQ(life.state.deviceName(), u"GPU"_s) << life.state.deviceNote().toStdString();
     life.state.send(u"Say something."_s);

@@ -224,6 +224,9 @@ QWidget* history(Run& run) {
 template <class Dialog>
 Dialog* openDialog(Run& run, Qt::Key key) {
   for (QDialog* dialog : run.window->findChildren<QDialog*>()) dialog->close();
+  run.window
+      ->activateWindow();  // without a desktop nobody else does, and keys are the active one's
+  Scene::settle();
   QTest::keyClick(run.window.get(), key, Qt::ControlModifier | Qt::ShiftModifier);
   auto* dialog = run.find<Dialog>();
   if (dialog == nullptr) giveUp(u"a dialog does not open"_s);

@@ -9,6 +9,8 @@
 
 #include "scenes.h"
 #include "ui/model/tour.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/question_card.h"
@@ -262,6 +264,17 @@ TEST_F(TourByKeys, escape_ends_it_also_while_the_notes_are_read) {
   press(Qt::Key_Escape);
   EXPECT_FALSE(scene.window->tourCard()->isVisible());
   EXPECT_EQ(scene.engine.stopsAsked(), 1);
+}
+
+TEST_F(TourByKeys, a_narrow_window_does_not_grow_for_the_memory_panel) {
+  auto* panel = scene.window->findChild<MemoryPanel*>();
+  panel->hide();
+  scene.window->resize(scene.window->minimumSizeHint());
+  begin();
+  const int width = scene.window->width();
+  press(Qt::Key_Space);
+  EXPECT_EQ(focusName(), u"Apply"_s);
+  EXPECT_EQ(scene.window->width(), width);
 }
 
 TEST_F(TourByKeys, who_writes_meanwhile_keeps_the_focus_and_the_panel_is_shown) {

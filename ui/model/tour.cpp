@@ -212,7 +212,9 @@ Tour::Texts Tour::texts() const {
       return {3, tr("The same question again"),
               stacked({m_isSame ? tr("The answer is the same, word for word.")
                                 : tr("The answer differs from the first one."),
-                       memory->fidelityText(), memory->fidelityAge()}),
+                       memory->fidelityAge().isEmpty()
+                           ? memory->recallText()
+                           : stacked({memory->fidelityText(), memory->fidelityAge()})}),
               tr("Next: what is held")};
     case Step::Held:
       return {4, tr("What the model still holds of each word (Ctrl+H)"), m_state->heldSummary(),

@@ -87,6 +87,18 @@ QPainterPath dotsPath() {
   return path;
 }
 
+QPainterPath copyPath() {
+  QPainterPath path;
+  path.addRoundedRect(QRectF(7, 7, 9, 9), 2, 2);
+  path.moveTo(4.6, 12.6);
+  path.cubicTo(4.2, 12.4, 4, 12, 4, 11.5);
+  path.lineTo(4, 5.5);
+  path.cubicTo(4, 4.6, 4.6, 4, 5.5, 4);
+  path.lineTo(11.5, 4);
+  path.cubicTo(12, 4, 12.4, 4.2, 12.6, 4.6);
+  return path;
+}
+
 QPainterPath pathOf(Icon icon) {
   QPainterPath path;
   const auto line = [&path](qreal x1, qreal y1, qreal x2, qreal y2) {
@@ -122,14 +134,7 @@ QPainterPath pathOf(Icon icon) {
       line(14.5, 5.5, 5.5, 14.5);
       break;
     case Icon::Copy:
-      path.addRoundedRect(QRectF(7, 7, 9, 9), 2, 2);
-      path.moveTo(4.6, 12.6);
-      path.cubicTo(4.2, 12.4, 4, 12, 4, 11.5);
-      path.lineTo(4, 5.5);
-      path.cubicTo(4, 4.6, 4.6, 4, 5.5, 4);
-      path.lineTo(11.5, 4);
-      path.cubicTo(12, 4, 12.4, 4.2, 12.6, 4.6);
-      break;
+      return copyPath();
     case Icon::Edit:
       path = editPath();
       break;

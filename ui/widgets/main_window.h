@@ -125,6 +125,7 @@ class MainWindow : public QMainWindow {
   void connectOffers();
   void connectTour();
   void refreshTour();
+  void showMemoryIfItFits();
   // Beside what the banner says; done when it is chosen there.
   void offer(const QString& label, std::function<void()> action);
   void showShelf(const runtime::ShelfListed& shelf);

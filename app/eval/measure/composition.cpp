@@ -138,7 +138,7 @@ Result<Answered> Composer::judge(const ComposedQuestion& question, ComposedFigur
 }
 
 Result<ComposedFigures> Composer::read() {
-  ComposedFigures out{.reread = 1};
+  ComposedFigures out{.reread = 1, .compared = {}};
   Ids all;
   for (const ComposedDocument& document : of_.documents)
     all.insert(all.end(), document.ids.begin(), document.ids.end());

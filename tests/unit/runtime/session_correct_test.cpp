@@ -330,7 +330,7 @@ TEST(NotPlacedText, is_a_sentence_for_every_reason) {
     EXPECT_THAT(text, testing::EndsWith("."));
   }
   EXPECT_EQ(not_placed_text(NotPlaced::none), "");
-  const CorrectReport few{.n_read = 29, .ms = 101};
+  const CorrectReport few{.message = {}, .n_read = 29, .ms = 101};
   EXPECT_THAT(describe(few), testing::EndsWith("read 29 tokens."));
 }
 

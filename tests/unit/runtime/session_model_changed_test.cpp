@@ -101,6 +101,12 @@ TEST_F(ModelChanged, while_it_answers_ends_the_answer_whose_words_are_kept) {
   expect_nothing_is_taken_or_saved();
 }
 
+TEST_F(ModelChanged, given_a_further_name_goes_on) {
+  fs::create_hard_link(path_, folder_ / "further.gguf");
+  EXPECT_EQ(ask(*session_, held_out_questions().at(0)).finish, Finish::end_of_turn);
+  value_of(session_->save());
+}
+
 TEST_F(ModelChanged, replaced_under_its_name_goes_on_with_what_was_opened) {
   fs::copy_file(bundled_model(), folder_ / "new.gguf");
   fs::rename(folder_ / "new.gguf", path_);

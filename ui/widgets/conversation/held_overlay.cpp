@@ -114,13 +114,17 @@ HeldLayer layerOf(const HeldColors& colors, QColor paper, const Theme& theme) {
     return {.color = paper.alpha() > 0 ? paper : QColor()};
   }
   if (!colors.behind.isValid()) return {};
-  // Over white, or over black: what neither changes.
-  const float alpha = float(colors.behind.alphaF()), rest = theme.isDark ? 0 : 1 - alpha;
-  const auto mixed = [&](float value) { return rest + alpha * value; };
+  // What makes of the paper what the colour behind the words would have made of it.
+  const float alpha = float(colors.behind.alphaF());
+  const auto factor = [&](float own, float behind) {
+    const float mixed = (1 - alpha) * own + alpha * behind;
+    return theme.isDark ? std::clamp(1 - (1 - mixed) / std::max(1 - own, 0.01f), 0.0f, 1.0f)
+                        : std::clamp(mixed / std::max(own, 0.01f), 0.0f, 1.0f);
+  };
   return {
-      .color =
-          QColor::fromRgbF(mixed(float(colors.behind.redF())), mixed(float(colors.behind.greenF())),
-                           mixed(float(colors.behind.blueF()))),
+      .color = QColor::fromRgbF(factor(float(paper.redF()), float(colors.behind.redF())),
+                                factor(float(paper.greenF()), float(colors.behind.greenF())),
+                                factor(float(paper.blueF()), float(colors.behind.blueF()))),
       .mode = theme.isDark ? QPainter::CompositionMode_Screen : QPainter::CompositionMode_Multiply};
 }
 
@@ -128,6 +132,17 @@ HeldColors colorsOf(const HeldStretch& stretch, HeldLook look, const Theme& them
   if (look != HeldLook::Heat) return heldColors(stretch.held, look, theme);
   const float heat = heatOf(stretch.attended);
   return {.text = {}, .behind = heat > 0 ? heatColor(heat, kMostHeat, theme) : QColor()};
+}
+
+std::vector<QTextBlock> blocksIn(const QTextDocument& document, const QRectF& clip) {
+  const QAbstractTextDocumentLayout& layout = *document.documentLayout();
+  const int begin = std::max(0, layout.hitTest(clip.topLeft(), Qt::FuzzyHit));
+  const int end = std::max(begin, layout.hitTest(clip.bottomRight(), Qt::FuzzyHit));
+  std::vector<QTextBlock> blocks;
+  for (QTextBlock block = document.findBlock(begin); block.isValid() && block.position() <= end;
+       block = block.next())
+    blocks.push_back(block);
+  return blocks;
 }
 
 // What is drawn on, and what.
@@ -148,6 +163,7 @@ struct BlockInSight {
 void drawWords(const Canvas& canvas, const BlockInSight& block, const QTextLine& line,
                const Range& words, const HeldColors& colors) {
   const double top = block.origin.y() + line.y();
+  const double end = line.naturalTextRect().right();  // before the space that the line ends with
   for (const Paper& paper : block.papers) {
     const Range on = both(words, paper.characters);
     const HeldLayer layer = layerOf(colors, paper.color, canvas.theme);
@@ -156,7 +172,8 @@ void drawWords(const Canvas& canvas, const BlockInSight& block, const QTextLine&
     for (const Range& range : without(on, canvas.context.selections))
       for (const auto& [left, right] :
            placesOf(line, range.movedBy(-block.block.position()), block.text))
-        canvas.painter.fillRect(QRectF(block.origin.x() + left, top, right - left, line.height()),
+        canvas.painter.fillRect(QRectF(block.origin.x() + left, top,
+                                       std::max(0.0, std::min(right, end) - left), line.height()),
                                 layer.color);
   }
 }
@@ -223,19 +240,21 @@ void HeldOverlay::placePart(const MarkdownStretch& source, const QString& shown)
   m_parts.push_back(heldShown(m_stretches, source, shown));
 }
 
+void HeldOverlay::keepShapes(int part, const QTextDocument& document, const QRectF& clip) const {
+  if (!isShown(part)) return;
+  for (const QTextBlock& block : blocksIn(document, clip)) block.layout()->setCacheEnabled(true);
+}
+
 void HeldOverlay::draw(QPainter& painter, const QAbstractTextDocumentLayout::PaintContext& context,
                        int part, const QTextDocument& document, const QColor& paper,
                        const Theme& theme) const {
-  if (isOff() || part >= int(m_parts.size()) || m_parts[std::size_t(part)].isEmpty()) return;
+  if (!isShown(part)) return;
   const QAbstractTextDocumentLayout& layout = *document.documentLayout();
-  const int begin = std::max(0, layout.hitTest(context.clip.topLeft(), Qt::FuzzyHit));
-  const int end = std::max(begin, layout.hitTest(context.clip.bottomRight(), Qt::FuzzyHit));
   painter.save();
   painter.setOpacity(1);
   painter.setRenderHint(QPainter::Antialiasing, false);  // neighbours share an edge
   const Canvas canvas{painter, context, m_look, theme, m_parts[std::size_t(part)]};
-  for (QTextBlock block = document.findBlock(begin); block.isValid() && block.position() <= end;
-       block = block.next())
+  for (const QTextBlock& block : blocksIn(document, context.clip))
     drawBlock(canvas, {block, layout.blockBoundingRect(block).topLeft(), block.text(),
                        papersOf(block, paper)});
   painter.restore();

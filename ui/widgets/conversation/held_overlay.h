@@ -39,6 +39,9 @@ class HeldOverlay {
   // The next part of the message: its Markdown and what is shown of it.
   void placePart(const MarkdownStretch& source, const QString& shown);
 
+  // Before a part is drawn: in the paragraphs in sight Qt keeps the shapes of their letters, which
+  // it would make anew for draw(), and for each paint, of whole paragraphs.
+  void keepShapes(int part, const QTextDocument& document, const QRectF& clip) const;
   // Over what was drawn of a part, in its coordinates: of the words in `context.clip` those that
   // are not in a selection of it.
   //   paper  what words stand on that have no background of their own
@@ -48,6 +51,10 @@ class HeldOverlay {
   QString textAt(int part, int character) const;
 
  private:
+  bool isShown(int part) const {
+    return !isOff() && part < int(m_parts.size()) && !m_parts[std::size_t(part)].isEmpty();
+  }
+
   HeldLook m_look = HeldLook::Off;
   QList<HeldStretch> m_stretches;
   std::vector<QList<HeldStretch>> m_parts;  // characters of what is shown

@@ -1,5 +1,6 @@
 #include "ui/widgets/conversation/message_delegate.h"
 
+#include <QAbstractItemView>
 #include <QPainter>
 
 #include "ui/model/chat_finder.h"
@@ -19,8 +20,11 @@ void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   layout.setFind(lookOf(index.row()));
   painter->save();
   painter->translate(option.rect.topLeft());
-  const QRectF clip = painter->hasClipping() ? painter->clipBoundingRect()
-                                             : QRectF(QPointF(0, 0), option.rect.size());
+  // A whole repaint has no clip of its own, and most of a long message is out of sight.
+  QRectF clip(QPointF(0, 0), option.rect.size());
+  if (const auto* view = qobject_cast<const QAbstractItemView*>(option.widget))
+    clip &= QRectF(view->viewport()->rect()).translated(-option.rect.topLeft());
+  if (painter->hasClipping()) clip &= painter->clipBoundingRect();
   const bool isLast = index.row() + 2 >= index.model()->rowCount();  // a question and its answer
   layout.draw(*painter, clip, from, to, copyHovered == index, isLast || hovered == index);
   painter->restore();

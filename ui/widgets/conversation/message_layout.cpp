@@ -386,6 +386,7 @@ void MessageLayout::drawText(QPainter& painter, int index, const QRectF& clip, T
     selection.format.setBackground(lit);
     context.selections.append(selection);
   }
+  m_held.keepShapes(index, *part.document, clip);
   painter.setClipRect(clip, Qt::IntersectClip);
   part.document->documentLayout()->draw(&painter, context);
   const bool isCode = part.source.kind == MessagePart::Code;
