@@ -45,7 +45,10 @@ send() {
   until_works is_sent "$1"
 }
 is_sent() { shown | grep -qx "$1" || { key Return; false; }; }
-is_answered() { [ "$(shown | grep -cx '\[assistant\]')" = "$1" ]; }
+# The model's answers end because they repeat themselves, and count as interrupted.
+has_gone_on() {
+  [ "$(shown | grep -c '^\[assistant')" = 2 ] && ! shown | grep -qx '\[assistant, streaming\]'
+}
 of_answer() { shown | sed -n "/^\\[assistant, $1\\]\$/,\$p" | sed 1d; }
 has_title() { xdotool getwindowname "$id" | grep -q "$1"; }
 
@@ -83,8 +86,8 @@ until_works has_opened
 [ "$(of_answer interrupted)" = "$part" ]
 xdotool mousemove --window "$id" 590 790 click 1  # the input box
 send continue
-until_works is_answered 1
-shown | grep -qx '\[assistant, interrupted\]'
+until_works has_gone_on
+shown | grep -qxF -e "$part"
 key ctrl+h
 kill -TERM $window
 wait $window
