@@ -177,7 +177,7 @@ TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
   Bytes& table = rows().manifest->bytes;
   const Bytes whole = table;
   for (std::size_t i = 0; i < whole.size(); ++i)
-    for (const unsigned value : {0x00u, 0x01u, 0x7fu, 0xffu}) {
+    for (const unsigned value : some({0xffu, 0x00u, 0x01u, 0x7fu})) {
       table[i] = std::byte{static_cast<unsigned char>(value)};
       sign_manifest(table);
       (void)restore(true);
