@@ -2,11 +2,15 @@
 // threads, what is wrong is found and named.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "simt/findings.h"
 #include "simt/small_kernels.h"
+#include "simt/small_launches.h"
 
 namespace simt::test {
 
@@ -14,50 +18,8 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 
-template <class T>
-class OnDevice {
- public:
-  explicit OnDevice(std::size_t n) : n_(n) {
-    void* at = nullptr;
-    EXPECT_EQ(cudaMalloc(&at, n * sizeof(T)), cudaSuccess);
-    data_ = static_cast<T*>(at);
-  }
-  explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) {
-    EXPECT_EQ(
-        cudaMemcpyAsync(data_, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice, nullptr),
-        cudaSuccess);
-  }
-  ~OnDevice() { cudaFree(data_); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  T* data() const { return data_; }
-  std::vector<T> values() const {
-    std::vector<T> out(n_);
-    EXPECT_EQ(cudaMemcpyAsync(out.data(), data_, n_ * sizeof(T), cudaMemcpyDeviceToHost, nullptr),
-              cudaSuccess);
-    return out;
-  }
-
- private:
-  std::size_t n_;
-  T* data_ = nullptr;
-};
-
-class Executor : public testing::Test {
+class Executor : public SmallLaunches {
  protected:
-  void TearDown() override {
-    set_order(0);
-    forget_sticky_error();
-    fail_no_call();
-    for (const Finding& finding : take_findings()) ADD_FAILURE() << finding.text;
-  }
-  template <class... Parameters, class... Arguments>
-  static cudaError_t launch(void (*kernel)(Parameters...), Dim3 grid, Dim3 block,
-                            std::size_t shared, Arguments... arguments) {
-    const cudaLaunchConfig_t config{.gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared};
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments...);
-    return error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error;
-  }
   static void expect_finding(Finding::Kind kind, const std::string& text) {
     const auto found = take_findings();
     ASSERT_FALSE(found.empty());
@@ -183,11 +145,66 @@ TEST_F(Executor, a_matrix_product_has_the_layout_that_ptx_documents) {
       for (std::size_t k = 0; k < 16; ++k)
         want[r * 8 + c] += __half2float(a[r * 16 + k]) * __half2float(b[k * 8 + c]);
   const OnDevice<__half> of_a(a), of_b(b);
-  const OnDevice<float> c(128);
+  const std::vector<float> zeros(128, 0.0f);
+  const OnDevice<float> c(zeros), wrong(zeros);
   launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 0);
   EXPECT_EQ(c.values(), want);
-  launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 1);
-  EXPECT_NE(c.values(), want) << "a wrong fragment";
+  launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), wrong.data(), 1);
+  EXPECT_NE(wrong.values(), want) << "a wrong fragment";
+}
+
+// Row 0 and column 0 of a product of fp16 and what was there before.
+class MatrixSum : public SmallLaunches {
+ protected:
+  static float sum_of(const std::vector<float>& a, const std::vector<float>& b, float before) {
+    std::vector<__half> rows(16 * 16, __half{}), columns(16 * 8, __half{});
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      rows[k] = __float2half_rn(a[k]);
+      columns[k * 8] = __float2half_rn(b[k]);
+    }
+    const OnDevice<__half> of_a(rows), of_b(columns);
+    const OnDevice<float> c(std::vector<float>(128, before));
+    launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 0);
+    return c.values()[0];
+  }
+};
+
+// 1 + 3 · 2^-24: bits behind the 24th of the largest are cut, then those that fp32 lacks.
+TEST_F(MatrixSum, is_cut_off_to_fp32_where_rounding_would_go_up) {
+  const std::vector<float> a{0x1p-12f, 0x1p-12f, 0x1p-12f}, b{0x1p-12f, 0x1p-12f, 0x1p-12f};
+  EXPECT_EQ(sum_of(a, b, 1), 1 + 0x1p-23f) << "to the nearest: 1 + 2^-22";
+  EXPECT_EQ(sum_of({-0x1p-12f, -0x1p-12f, -0x1p-12f}, b, -1), -1 - 0x1p-23f) << "toward zero";
+}
+
+// 1 + 15 · 2^-25, to the nearest 1 + 4 · 2^-23: no product reaches the last bit that is kept, each
+// is cut by itself. Hopper keeps a bit more; then 1 + 3.75 · 2^-23 is cut.
+TEST_F(MatrixSum, has_lost_what_is_small_beside_its_largest_summand) {
+  const std::vector<float> a(15, 0x1p-12f), b(15, 0x1p-13f);
+  EXPECT_EQ(sum_of(a, b, 1), 1.0f);
+  machine().sums = kSumsOfHopper;
+  EXPECT_EQ(sum_of(a, b, 1), 1 + 3 * 0x1p-23f);
+}
+
+// The large summands cancel out; by then the small one is gone, unless it comes with later ones.
+TEST_F(MatrixSum, aligns_so_many_products_at_once_as_the_card_does) {
+  std::vector<float> a(16, 0.0f), b(16, 0.0f);
+  a[0] = a[1] = 0x1p+13f, b[0] = 0x1p+13f, b[1] = -0x1p+13f;
+  a[2] = b[2] = a[8] = b[8] = 1;
+  for (const auto& [sums, want] :
+       {std::pair{kSumsBeforeHopper, 1.0f}, std::pair{kSumsOfHopper, 0.0f}}) {
+    machine().sums = sums;
+    EXPECT_EQ(sum_of(a, b, 0), want);
+  }
+}
+
+TEST_F(MatrixSum, is_of_exact_products_and_keeps_what_is_not_a_number) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(sum_of({0x1p-24f}, {0x1p-24f}, 0), 0x1p-48f) << "subnormal";
+  EXPECT_EQ(sum_of({1.5f, -2}, {1.5f, 3}, 0.25f), -3.5f);
+  EXPECT_EQ(sum_of({}, {}, 0x1p-140f), 0x1p-140f) << "no product";
+  EXPECT_EQ(sum_of({kInfinite}, {2}, 1), kInfinite);
+  EXPECT_EQ(sum_of({1}, {2}, -kInfinite), -kInfinite);
+  EXPECT_TRUE(std::isnan(sum_of({kInfinite}, {0}, 1)));
 }
 
 TEST_F(Executor, a_product_of_bytes_is_exact_and_laid_out_as_ptx_documents) {

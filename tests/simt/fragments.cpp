@@ -1,18 +1,40 @@
 #include "simt/fragments.h"
 
+#include <cuda_fp16.h>
+
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "simt/block.h"
+#include "simt/runtime_api.h"
 
 namespace simt {
 namespace {
 
 using Slots = std::array<Slot, kWarpLanes>;
-constexpr unsigned kDeep = 16;
+constexpr unsigned kRows = 16, kDeep = 16, kColumns = 8;
 
-float half_at(std::uint32_t pair, unsigned i) {
-  return static_cast<float>(
-      __builtin_bit_cast(_Float16, static_cast<std::uint16_t>(pair >> (16 * i))));
+// Of zero, and of what is infinite or not a number: beyond those of any product.
+constexpr std::int16_t kOfZero = -1000, kOfSpecial = 4000;
+constexpr std::int16_t kLeastOfProduct = -28, kLeastOfSpecial = 2000;
+
+// The exponent of a number's leading bit, of subnormal numbers the least.
+std::int16_t exponent_of(std::uint32_t bits, unsigned fraction_bits, unsigned field_bits) {
+  const std::uint32_t all = (1u << field_bits) - 1, field = bits >> fraction_bits & all;
+  if (field == all) return kOfSpecial;
+  if ((bits & ((1u << (fraction_bits + field_bits)) - 1)) == 0) return kOfZero;
+  return static_cast<std::int16_t>(std::max(static_cast<int>(field), 1) -
+                                   static_cast<int>(all / 2));
+}
+
+struct Factor {
+  float value;
+  std::int16_t exponent;
+};
+Factor half_at(std::uint32_t pair, unsigned i) {
+  const auto bits = static_cast<std::uint16_t>(pair >> (16 * i));
+  return {__half2float({bits}), exponent_of(bits, 10, 5)};
 }
 
 struct Product {
@@ -20,26 +42,111 @@ struct Product {
   const std::uint32_t *a, *b;
   const float* c;
 };
+struct Operands {
+  float a[kRows][kDeep], b[kDeep][kColumns], sums[kRows][kColumns];
+  std::int16_t a_exponent[kRows][kDeep], b_exponent[kDeep][kColumns];
+};
 
-void multiply(const Slots& slots, std::uint32_t) {
-  float a[16][kDeep], b[kDeep][8];
+void gather(const Slots& slots, Operands& out) {
+  const auto put = [](const Factor& from, float& value, std::int16_t& exponent) {
+    value = from.value;
+    exponent = from.exponent;
+  };
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     const auto& of = *static_cast<const Product*>(slots[lane]);
     const unsigned group = lane / 4, in_group = lane % 4;
     for (unsigned r = 0; r < kDeep / 4; ++r)  // rows alternate, then columns go on by 8
-      for (unsigned i = 0; i < 2; ++i)
-        a[group + 8 * (r % 2)][2 * in_group + i + 8 * (r / 2)] = half_at(of.a[r], i);
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned row = group + 8 * (r % 2), k = 2 * in_group + i + 8 * (r / 2);
+        put(half_at(of.a[r], i), out.a[row][k], out.a_exponent[row][k]);
+      }
     for (unsigned r = 0; r < kDeep / 8; ++r)
-      for (unsigned i = 0; i < 2; ++i) b[2 * in_group + i + 8 * r][group] = half_at(of.b[r], i);
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned k = 2 * in_group + i + 8 * r;
+        put(half_at(of.b[r], i), out.b[k][group], out.b_exponent[k][group]);
+      }
+    for (unsigned i = 0; i < 4; ++i) out.sums[group + 8 * (i / 2)][2 * in_group + i % 2] = of.c[i];
   }
+}
+
+float power_of_two(int exponent) {  // of a normal number
+  return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
+}
+
+// Without rounding, toward zero.
+float cut_to_float(double x) {
+  constexpr std::uint64_t kBehindFloat = (std::uint64_t{1} << 29) - 1;
+  return static_cast<float>(std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & ~kBehindFloat));
+}
+
+float sum_in_fp64(const Operands& of, unsigned row, unsigned column, unsigned first, unsigned n) {
+  double sum = of.sums[row][column];
+  for (unsigned k = first; k < first + n; ++k)
+    sum += static_cast<double>(of.a[row][k]) * of.b[k][column];
+  return static_cast<float>(sum);
+}
+
+// What a row's sums have in common, by columns: the loops over these are what a test's time goes
+// to, and become vector instructions.
+struct RowScales {
+  std::int16_t products[kColumns], all[kColumns];  // largest exponents
+  float up[kColumns];  // by how much a number becomes one of the last kept bit; 0: special
+};
+RowScales scales_of(const Operands& of, unsigned row, unsigned first, MatrixSums sums) {
+  RowScales out;
+  for (std::int16_t& exponent : out.products) exponent = 2 * kOfZero;
+  for (unsigned k = first; k < first + sums.n_products; ++k)
+    for (unsigned column = 0; column < kColumns; ++column)
+      out.products[column] =
+          std::max(out.products[column],
+                   static_cast<std::int16_t>(of.a_exponent[row][k] + of.b_exponent[k][column]));
+  for (unsigned column = 0; column < kColumns; ++column) {
+    const auto before = std::bit_cast<std::uint32_t>(of.sums[row][column]);
+    out.all[column] = std::max({out.products[column], exponent_of(before, 23, 8), kLeastOfProduct});
+    const bool is_special = out.all[column] >= kLeastOfSpecial;
+    out.up[column] = is_special ? 0 : power_of_two(sums.bits - out.all[column]);
+  }
+  return out;
+}
+
+// A row's sums of the next products.
+void add_products(Operands& of, unsigned row, unsigned first, MatrixSums sums) {
+  constexpr unsigned kAtOnce = 8;  // as many as int32 has room for
+  const RowScales scales = scales_of(of, row, first, sums);
+  const auto cut = [&](float x, unsigned column) {
+    return static_cast<std::int32_t>(scales.up[column] == 0 ? 0.0f : x * scales.up[column]);
+  };
+  std::int64_t total[kColumns];
+  for (unsigned column = 0; column < kColumns; ++column)
+    total[column] = cut(of.sums[row][column], column);
+  for (unsigned k = first; k < first + sums.n_products; k += kAtOnce) {
+    std::int32_t part[kColumns] = {};
+    for (unsigned i = k; i < k + kAtOnce; ++i)
+      for (unsigned column = 0; column < kColumns; ++column)
+        part[column] += cut(of.a[row][i] * of.b[i][column], column);
+    for (unsigned column = 0; column < kColumns; ++column) total[column] += part[column];
+  }
+  for (unsigned column = 0; column < kColumns; ++column) {
+    float& sum = of.sums[row][column];
+    if (scales.up[column] == 0)
+      sum = sum_in_fp64(of, row, column, first, sums.n_products);
+    else if (scales.products[column] < kLeastOfProduct)
+      sum += 0.0f;  // nothing is added
+    else
+      sum = cut_to_float(static_cast<double>(total[column]) / scales.up[column]);
+  }
+}
+
+void multiply(const Slots& slots, std::uint32_t) {
+  Operands of;
+  gather(slots, of);
+  const MatrixSums sums = machine().sums;
+  for (unsigned row = 0; row < kRows; ++row)
+    for (unsigned k = 0; k < kDeep; k += sums.n_products) add_products(of, row, k, sums);
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-    const auto& of = *static_cast<const Product*>(slots[lane]);
-    for (unsigned i = 0; i < 4; ++i) {
-      const unsigned row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-      double sum = of.c[i];
-      for (unsigned k = 0; k < kDeep; ++k) sum += static_cast<double>(a[row][k]) * b[k][column];
-      of.d[i] = static_cast<float>(sum);
-    }
+    const auto& to = *static_cast<const Product*>(slots[lane]);
+    for (unsigned i = 0; i < 4; ++i)
+      to.d[i] = of.sums[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2];
   }
 }
 

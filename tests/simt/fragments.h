@@ -1,16 +1,26 @@
 // Matrix instructions, over the 32 lanes of a warp, with operands laid out as PTX documents them.
-//   sums    products are exact, a sum is formed in fp64 and rounded once: a card rounds (or cuts
-//           off) along the way, so results agree to some 1e-7 of the largest summand, not bit for
-//           bit
-//           bit; those of bytes are exact on both
-//   source  PTX ISA 8.5, 9.7.14.5 (mma.m16n8k16, m16n8k32)
+//   sums    of fp16 products as a card's matrix units form them: so many products and what was there
+//           before are aligned to the largest exponent among them, cut off below their last bit that
+//           is kept, added exactly, and the sum is cut off to fp32. Infinite and NaN operands give
+//           what fp64 would. Those of bytes are exact, as on a card
+//   source  PTX ISA 8.5, 9.7.14.5 (mma.m16n8k16, m16n8k32), for the layout. Sums: Fasi et al. 2021
+//           (Turing, Ampere); Khattak, Mikaitis 2025 (arXiv:2512.07004) and Xie et al. 2025
+//           (arXiv:2511.10909), whose models agree bit by bit with all kinds of cards
 #pragma once
 
 #include <cstdint>
 
 namespace simt {
 
-// d = a · b + c, fp16 operands, fp32 sums: a [16, 16] row by row, b [16, 8], c and d [16, 8].
+struct MatrixSums {
+  unsigned n_products;  // added at once: 8 or 16
+  int bits;             // kept behind the point, where the largest exponent is 0
+};
+inline constexpr MatrixSums kSumsBeforeHopper{8, 24} /* sm_75 to sm_89 */,
+    kSumsOfHopper{16, 25} /* sm_90 and sm_120 */;
+
+// d = a · b + c, fp16 operands, fp32 sums: a [16, 16] row by row, b [16, 8], c and d [16, 8]. Sums
+// as the machine's card forms them (Machine::sums).
 void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                  const float (&c)[4]);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simt/block.h"
+#include "simt/fragments.h"
 #include "simt/memory.h"
 
 enum cudaError_t {
@@ -169,6 +170,8 @@ struct Machine {
   std::size_t shared_bytes = 99 * 1024;
   // As many blocks of a product's sum are made as fill these.
   int n_multiprocessors = 8;
+  // Of matrix units: the coarsest of all kinds of cards, so that tests' limits hold on every one.
+  MatrixSums sums = kSumsBeforeHopper;
   bool has_virtual_memory = true;
   // False: launches and graphs are checked and counted, but do nothing. What is left is the work of
   // the host.

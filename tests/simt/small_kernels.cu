@@ -77,9 +77,10 @@ __global__ void multiply(const __half* a, const __half* b, float* c, int exchang
     const __half* at = b + (pair + 8 * r) * 8 + group;
     of_b[r] = word(at[0], at[8]);
   }
-  float sums[4] = {};
+  float* const to = c + group * 8 + pair;
+  float sums[4] = {to[0], to[1], to[64], to[65]};
   mma_16x8x16(sums, of_a, of_b, sums);
-  for (unsigned i = 0; i < 4; ++i) c[(group + i / 2 * 8) * 8 + pair + i % 2] = sums[i];
+  for (unsigned i = 0; i < 4; ++i) to[i / 2 * 64 + i % 2] = sums[i];
 }
 
 __global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int* c, int exchanges) {

@@ -17,7 +17,7 @@ __global__ void sum_warp(const float* x, float* out);
 __global__ void exchange_in_warp(int* out, int syncs);
 // The last block to come adds up what the others left.
 __global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences);
-// exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way round.
+// c += a · b. exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way round.
 __global__ void multiply(const __half* a, const __half* b, float* c, int exchanges);
 // The same of bytes without sign and signed ones, b as its columns lie one behind the other.
 __global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int* c, int exchanges);

@@ -32,9 +32,10 @@ extern const CudaExecutor* cuda_executor;  // null: not in this program
 
 std::vector<BackendRow> backend_rows();
 // A limit near fp32's own rounding. A card's matrix units cut the sums of fp16 products where other
-// backends round them: an H200 reached 2.7 times 2e-6 (docs/gpu.md).
+// backends round them, and the executor does as they do: an H200 reached 2.7 times 2e-6
+// (docs/gpu.md).
 inline float limit_on(const BackendRow& row, float limit) {
-  return row.name == "cuda" ? 4 * limit : limit;
+  return row.name.starts_with("cuda") ? 4 * limit : limit;
 }
 // Whether the cuda backend takes so many tokens of a product, or rows of queries over rows of fp16,
 // as a prompt's: with fp16 operands and fp32 sums, 2^-12 of each value at most. (docs/gpu.md)
