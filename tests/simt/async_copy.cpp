@@ -5,11 +5,16 @@
 #include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/traffic.h"
 
 namespace simt {
 
 void copy_async(void* to, const void* from, std::size_t bytes) {
   set_place(__builtin_return_address(0));
+  if (is_traffic_counted) {
+    note_access(__builtin_return_address(0), from, bytes);
+    note_access(__builtin_return_address(0), to, bytes);
+  }
   check_access(from, bytes, Access::read);
   set_place(nullptr);
   Thread& thread = *current();

@@ -10,6 +10,7 @@
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/shared_check.h"
+#include "simt/traffic.h"
 
 // What CUDA calls them; kernels read them (include/cuda_runtime.h).
 
@@ -111,6 +112,7 @@ bool free_at_barrier() {
     return false;
   for (Thread& thread : all.threads) thread.state = Thread::State::ready;
   shared_barrier();
+  if (is_traffic_counted) end_block_traffic();
   return true;
 }
 
@@ -145,6 +147,7 @@ void run_block(const std::function<void()>& kernel) {
     report(Finding::Kind::divergence, "nobody can go on; " + waiting_threads());
     all.stopped = true;
   }
+  if (is_traffic_counted) end_block_traffic();
   if (!all.stopped) return;
   // A fiber that is left where it stands would be unwound by its destructor, through code that
   // throws nothing. It has nothing to give back: its stack stays with it.
@@ -213,6 +216,7 @@ void meet(std::uint32_t mask, Meeting meeting, Slot slot) {
     slots[lane] = other->slot;
   }
   meeting(slots, mask);
+  if (is_traffic_counted && mask == ~0u) end_warp_traffic(self.warp());
   for (unsigned lane = 0; lane < kWarpLanes; ++lane)
     if ((mask >> lane & 1) != 0) all.threads[first + lane].state = Thread::State::ready;
 }

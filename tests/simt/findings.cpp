@@ -1,11 +1,9 @@
 #include "simt/findings.h"
 
-#define BOOST_STACKTRACE_USE_ADDR2LINE
-#include <boost/stacktrace/frame.hpp>
-#include <filesystem>
 #include <utility>
 
 #include "simt/block.h"
+#include "simt/code_lines.h"
 
 namespace simt {
 
@@ -16,15 +14,6 @@ namespace {
 std::vector<Finding>& findings() {
   static std::vector<Finding> all;
   return all;
-}
-
-// "rows.cu:57", or nothing.
-std::string line_of(const void* code) {
-  if (code == nullptr) return "";
-  const boost::stacktrace::frame frame(static_cast<const std::byte*>(code) - 1);  // of the call
-  if (frame.source_line() == 0) return "";
-  return std::filesystem::path(frame.source_file()).filename().string() + ":" +
-         std::to_string(frame.source_line());
 }
 
 std::string name(const Dim3& at) {
@@ -40,10 +29,10 @@ std::vector<Finding> take_findings() {
 
 void report(Finding::Kind kind, const std::string& text) {
   if (findings().size() == kFindingsMax) return;
-  const std::string kernel = boost::stacktrace::frame(running_launch().kernel).name();
-  std::string where = kernel.substr(0, kernel.find('(')) + ", block " + name(running_block());
+  std::string where = name_of_kernel(running_launch().kernel) + ", block " + name(running_block());
   if (current() != nullptr) where += ", thread " + std::to_string(current()->index);
-  const std::string line = line_of(place_of_access);
+  std::string line;
+  if (place_of_access != nullptr) line = lines_of_calls({place_of_access})[0];
   findings().push_back({kind, where + ": " + text + (line.empty() ? "" : ", " + line)});
 }
 

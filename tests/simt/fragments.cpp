@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "simt/block.h"
+#include "simt/findings.h"
+#include "simt/memory.h"
 #include "simt/runtime_api.h"
+#include "simt/traffic.h"
 
 namespace simt {
 namespace {
@@ -181,7 +185,46 @@ void multiply_bytes(const Slots& slots, std::uint32_t) {
   }
 }
 
+struct MatrixRow {
+  const std::byte* row;
+  const void* code;
+  WarpAddresses rows;  // of all lanes
+};
+void exchange_rows(const Slots& slots, std::uint32_t) {
+  WarpAddresses rows;
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane)
+    rows[lane] = static_cast<const MatrixRow*>(slots[lane])->row;
+  for (const Slot slot : slots) static_cast<MatrixRow*>(slot)->rows = rows;
+  if (is_traffic_counted) note_warp_access(static_cast<const MatrixRow*>(slots[0])->code, rows, 16);
+}
+
+template <class T>
+std::uint32_t read_checked(const std::byte* at) {
+  check_access(at, sizeof(T), Access::read);
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
 }  // namespace
+
+void load_matrices(const std::byte* row, bool is_transposed, std::uint32_t (&out)[4]) {
+  const void* code = __builtin_return_address(0);
+  MatrixRow slot{row, code, {}};
+  meet(~0u, exchange_rows, &slot);
+  set_place(code);
+  check_access(row, 16, Access::read);
+  const unsigned lane = current()->lane(), group = lane / 4, pair = lane % 4 * 2;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::byte* const* rows = &slot.rows[8 * i];
+    if (is_transposed)
+      out[i] = read_checked<std::uint16_t>(rows[pair] + 2 * group) |
+               read_checked<std::uint16_t>(rows[pair + 1] + 2 * group) << 16;
+    else
+      out[i] = read_checked<std::uint32_t>(rows[group] + 2 * pair);
+  }
+  set_place(nullptr);
+}
 
 void mma_bytes_16x8x32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   ByteProduct slot{d, a, b};

@@ -8,6 +8,7 @@
 //           (arXiv:2511.10909), whose models agree bit by bit with all kinds of cards
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace simt {
@@ -28,5 +29,10 @@ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t
 // half.
 void mma_bytes_16x8x32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void mma_bytes_16x8x16(int (&d)[4], std::uint32_t a_above, std::uint32_t a_below, std::uint32_t b);
+
+// Four 8x8 matrices of fp16 from memory, the address of row l % 8 of matrix l / 8 from lane l: 16
+// bytes, aligned to that. Register i is matrix i's: row l / 4, values 2 · (l % 4) and the next;
+// transposed: column l / 4 of these rows. (PTX ISA 8.5, ldmatrix)
+void load_matrices(const std::byte* row, bool is_transposed, std::uint32_t (&out)[4]);
 
 }  // namespace simt

@@ -12,6 +12,7 @@
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/shared_check.h"
+#include "simt/traffic.h"
 
 namespace simt {
 namespace {
@@ -101,6 +102,8 @@ void check_access(const void* at, std::size_t bytes, Access access) {
 #define SIMT_HOOK_OF(name, bytes, access)                        \
   void __tsan_##name##bytes(void* at) {                          \
     simt::set_place(__builtin_return_address(0));                \
+    if (simt::is_traffic_counted) [[unlikely]]                   \
+      simt::note_access(__builtin_return_address(0), at, bytes); \
     simt::check_aligned<bytes>(at, bytes, simt::Access::access); \
     simt::set_place(nullptr);                                    \
   }
@@ -117,9 +120,11 @@ SIMT_HOOK(4)
 SIMT_HOOK(8)
 SIMT_HOOK(16)
 void __tsan_read_range(void* at, std::size_t bytes) {
+  if (simt::is_traffic_counted) simt::note_range(__builtin_return_address(0), at, bytes);
   simt::check_range(at, bytes, simt::Access::read);
 }
 void __tsan_write_range(void* at, std::size_t bytes) {
+  if (simt::is_traffic_counted) simt::note_range(__builtin_return_address(0), at, bytes);
   simt::check_range(at, bytes, simt::Access::write);
 }
 void __tsan_vptr_update(void**, void*) {}

@@ -125,4 +125,32 @@ __global__ void copy_word(const unsigned* from, unsigned* to) {
   *to = *from;
 }
 
+__global__ void walk_shared(unsigned stride, float* out) {
+  float* at = shared<float>() + threadIdx.x * stride;
+  *at = static_cast<float>(threadIdx.x);
+  __syncwarp();
+  out[threadIdx.x] = *at;
+}
+__global__ void walk_shared_by_fours(unsigned stride, float4* out) {
+  float4* at = shared<float4>();
+  const auto i = static_cast<float>(threadIdx.x);
+  at[threadIdx.x * stride] = float4{i, i, i, i};
+  __syncwarp();
+  out[threadIdx.x] = at[threadIdx.x * stride];
+  out[threadIdx.x] = at[0];
+}
+__global__ void walk_device(const float* x, unsigned stride, unsigned n, float* out) {
+  float sum = 0;
+  for (unsigned i = 0; i < n + threadIdx.x % 2; ++i) sum += x[(i * 32 + threadIdx.x) * stride];
+  out[threadIdx.x] = sum;
+}
+__global__ void load_matrix_rows(unsigned pitch, unsigned* out) {
+  std::byte* row = shared_bytes() + threadIdx.x * pitch;
+  for (unsigned i = 0; i < 4; ++i) reinterpret_cast<unsigned*>(row)[i] = threadIdx.x;
+  __syncwarp();
+  unsigned words[4];
+  load_matrices(row, false, words);
+  for (unsigned i = 0; i < 4; ++i) out[i * 32 + threadIdx.x] = words[i];
+}
+
 }  // namespace simt::test

@@ -28,4 +28,13 @@ __global__ void copy_through_shared(const float* x, float* out, int waits);
 __global__ void write_halves(unsigned short* at, int apart);
 __global__ void copy_word(const unsigned* from, unsigned* to);
 
+// Of one warp. Thread i writes and reads value i · stride of shared memory; or four values, then all
+// read the first four.
+__global__ void walk_shared(unsigned stride, float* out);
+__global__ void walk_shared_by_fours(unsigned stride, float4* out);
+// Thread i adds up values (32 j + i) · stride, n of them and odd threads one more.
+__global__ void walk_device(const float* x, unsigned stride, unsigned n, float* out);
+// A matrix row of 16 bytes for each thread, `pitch` bytes apart, then ldmatrix of them all.
+__global__ void load_matrix_rows(unsigned pitch, unsigned* out);
+
 }  // namespace simt::test

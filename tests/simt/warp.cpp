@@ -4,6 +4,7 @@
 
 #include "simt/findings.h"
 #include "simt/shared_check.h"
+#include "simt/traffic.h"
 
 namespace simt {
 namespace {
@@ -65,6 +66,7 @@ void shuffle_bytes(std::uint32_t mask, const void* value, std::size_t bytes, uns
 std::uint64_t atomic_bits(void* at, std::size_t bytes,
                           std::uint64_t (*change)(std::uint64_t old, std::uint64_t by),
                           std::uint64_t by) {
+  if (is_traffic_counted) note_access(__builtin_return_address(0), at, bytes);
   check_access(at, bytes, Access::atomic);
   order_by_atomic(at);
   std::uint64_t old = 0;

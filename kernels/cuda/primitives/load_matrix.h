@@ -1,5 +1,5 @@
 // Four 8x8 matrices of fp16 from shared memory as a warp's registers of operand A (mma.h): one
-// instruction in place of four loads. For .cu files.
+// instruction in place of four loads. For .cu files; the executor replaces this header by its own.
 //   rows    thread l of the warp gives the address of row l % 8 of matrix l / 8: 16 bytes, aligned
 //           to that
 //   out     register i is of matrix i: row l / 4, values 2 · (l % 4) and the next; transposed:
@@ -9,16 +9,13 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
-
-#include "kernels/cuda/primitives/ceil_div.h"
-#include "kernels/cuda/primitives/half.h"
 
 namespace satchel::kernels::cuda {
 
 template <bool kTransposed>
 __device__ __forceinline__ void load_matrices(const std::byte* row, std::uint32_t (&out)[4]) {
-#ifdef __CUDA_ARCH__
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
   if constexpr (kTransposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -30,23 +27,6 @@ __device__ __forceinline__ void load_matrices(const std::byte* row, std::uint32_
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                  : "r"(at)
                  : "memory");
-#else
-  // The executor: what the instruction does, by shuffles of the addresses.
-  const unsigned thread = threadIdx.x % kWarp;
-  const auto here = reinterpret_cast<unsigned long long>(row);
-  const auto row_of = [&](unsigned matrix, unsigned i) {
-    return reinterpret_cast<const std::uint16_t*>(
-        __shfl_sync(~0u, here, static_cast<int>(8 * matrix + i)));
-  };
-  for (unsigned i = 0; i < 4; ++i) {
-    if constexpr (kTransposed) {
-      const std::uint32_t first = row_of(i, thread % 4 * 2)[thread / 4];
-      out[i] = first | static_cast<std::uint32_t>(row_of(i, thread % 4 * 2 + 1)[thread / 4]) << 16;
-    } else {
-      out[i] = reinterpret_cast<const std::uint32_t*>(row_of(i, thread / 4))[thread % 4];
-    }
-  }
-#endif
 }
 
 }  // namespace satchel::kernels::cuda
