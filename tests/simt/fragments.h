@@ -1,11 +1,12 @@
 // Matrix instructions, over the 32 lanes of a warp, with operands laid out as PTX documents them.
-//   sums    of fp16 products as a card's matrix units form them: so many products and what was there
-//           before are aligned to the largest exponent among them, cut off below their last bit that
-//           is kept, added exactly, and the sum is cut off to fp32. Infinite and NaN operands give
-//           what fp64 would. Those of bytes are exact, as on a card
+//   sums    of fp16 products as a card's matrix units form them: so many products and what was
+//           there before are aligned to the largest exponent among them, cut off behind the last
+//           bit that is kept, added exactly, and the sum is cut off to fp32. Infinite and NaN
+//           operands give what fp64 would. Those of bytes are exact, as on a card
 //   source  PTX ISA 8.5, 9.7.14.5 (mma.m16n8k16, m16n8k32), for the layout. Sums: Fasi et al. 2021
 //           (Turing, Ampere); Khattak, Mikaitis 2025 (arXiv:2512.07004) and Xie et al. 2025
-//           (arXiv:2511.10909), whose models agree bit by bit with all kinds of cards
+//           (arXiv:2511.10909), whose models agree with each other and, as they tell, bit by bit
+//           with cards of all kinds; held against no card here
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,8 @@
 
 namespace simt {
 
+// How a kind of card forms sums. Machine::sums is the coarsest of those that are supported, so that
+// limits which hold in the executor hold on every card.
 struct MatrixSums {
   unsigned n_products;  // added at once: 8 or 16
   int bits;             // kept behind the point, where the largest exponent is 0

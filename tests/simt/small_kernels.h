@@ -1,4 +1,5 @@
-// Kernels small enough to know by heart, right ones and wrong ones: what executor_test.cpp runs.
+// Kernels small enough to know by heart, right ones and wrong ones: what
+// executor_test.cpp and traffic_test.cpp run.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -17,7 +18,8 @@ __global__ void sum_warp(const float* x, float* out);
 __global__ void exchange_in_warp(int* out, int syncs);
 // The last block to come adds up what the others left.
 __global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences);
-// c += a · b. exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way round.
+// c += a · b. exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way
+// round.
 __global__ void multiply(const __half* a, const __half* b, float* c, int exchanges);
 // The same of bytes without sign and signed ones, b as its columns lie one behind the other.
 __global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int* c, int exchanges);
@@ -28,8 +30,8 @@ __global__ void copy_through_shared(const float* x, float* out, int waits);
 __global__ void write_halves(unsigned short* at, int apart);
 __global__ void copy_word(const unsigned* from, unsigned* to);
 
-// Of one warp. Thread i writes and reads value i · stride of shared memory; or four values, then all
-// read the first four.
+// Of one warp. Thread i writes and reads value i · stride of shared memory; or four values, then
+// all read the first four.
 __global__ void walk_shared(unsigned stride, float* out);
 __global__ void walk_shared_by_fours(unsigned stride, float4* out);
 // Thread i adds up values (32 j + i) · stride, n of them and odd threads one more.

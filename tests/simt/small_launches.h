@@ -1,5 +1,5 @@
-// Arrays on the executor's card and launches of kernels without a backend, for tests of the executor
-// itself.
+// Arrays on the executor's card and launches of kernels without a backend, for tests of the
+// executor itself.
 #pragma once
 
 #include <gtest/gtest.h>

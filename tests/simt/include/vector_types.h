@@ -1,5 +1,5 @@
-// CUDA's vectors, aligned as there, and copied by one access of memory, as there: g++ would take the
-// members of a plain struct one by one.
+// CUDA's vectors, aligned as there, and copied by one access of memory, as there: g++ would take
+// the members of a plain struct one by one.
 #pragma once
 
 #include <cstdint>
