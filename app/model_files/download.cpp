@@ -47,23 +47,38 @@ Result<fs::path> path_for(const DownloadRequest& request, const Url& url) {
   return path;
 }
 
+std::optional<std::uint64_t> number_in(std::string_view digits) {
+  std::uint64_t value = 0;
+  const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (bad != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
 // "bytes 100-199/200": where it begins, and how long the whole is.
 struct ContentRange {
   std::uint64_t begin = 0, total = 0;
 };
 std::optional<ContentRange> range_of(std::string_view text) {
-  ContentRange range;
   if (!text.starts_with("bytes ")) return std::nullopt;
   text.remove_prefix(6);
   const std::size_t dash = text.find('-'), slash = text.find('/');
   if (dash == text.npos || slash == text.npos) return std::nullopt;
-  const auto number = [](std::string_view digits, std::uint64_t& value) {
-    const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return bad == std::errc() && end == digits.data() + digits.size() && !digits.empty();
-  };
-  if (!number(text.substr(0, dash), range.begin) || !number(text.substr(slash + 1), range.total))
-    return std::nullopt;
-  return range;
+  const auto begin = number_in(text.substr(0, dash)), total = number_in(text.substr(slash + 1));
+  if (!begin || !total) return std::nullopt;
+  return ContentRange{.begin = *begin, .total = *total};
+}
+
+// "bytes */200", of a server that has nothing behind what is there: how long the whole is.
+std::optional<std::uint64_t> whole_of(std::string_view text) {
+  constexpr std::string_view kBefore = "bytes */";
+  if (!text.starts_with(kBefore)) return std::nullopt;
+  return number_in(text.substr(kBefore.size()));
+}
+
+// What the server calls what it has; "": nothing. A weak version may stand for other bytes.
+std::string version_of(const HttpHead& head) {
+  const bool is_strong = !head.etag.empty() && !head.etag.starts_with("W/");
+  return is_strong ? head.etag : head.last_modified;
 }
 
 Error status_error(int status) {
@@ -127,7 +142,7 @@ class Fetch {
     }
     request.head = [this](const HttpHead& head) {
       failed_ = take_head(head);
-      return failed_.ok() && location_.empty();
+      return failed_.ok() && location_.empty() && !is_whole_;
     };
     request.body = [this](std::string_view bytes) {
       failed_ = part_.append(bytes);
@@ -150,21 +165,39 @@ class Fetch {
       total_ = range->total;
       return check_room();
     }
+    if (head.status == 416 && part_.bytes() > 0) return take_end(head);
+    if (head.status != 200) return status_error(head.status);
     // All of it from its beginning: it is another version, or the server knows no parts.
-    if (head.status == 416 && part_.bytes() > 0) {
+    SATCHEL_TRY(part_.empty());
+    n_resumed_ = 0;
+    total_ = head.content_length.value_or(0);
+    version_ = version_of(head);
+    SATCHEL_TRY(part_.set_origin(request_.url, version_));
+    return check_room();
+  }
+
+  // Nothing lies behind what is there: an earlier download ended between its last byte and the
+  // file's name, or what is there is of another file.
+  Result<void> take_end(const HttpHead& head) {
+    SATCHEL_TRY_ASSIGN(is_whole_, is_all_of_it(head));
+    if (!is_whole_) {
       SATCHEL_TRY(part_.empty());
       n_resumed_ = 0;
       return Error{ErrorKind::storage, "NETWORK", "The file became shorter on the server."};
     }
-    if (head.status != 200) return status_error(head.status);
-    SATCHEL_TRY(part_.empty());
-    n_resumed_ = 0;
-    total_ = head.content_length.value_or(0);
-    // A weak version may stand for other bytes.
-    const bool is_strong = !head.etag.empty() && !head.etag.starts_with("W/");
-    version_ = is_strong ? head.etag : head.last_modified;
-    SATCHEL_TRY(part_.set_origin(request_.url, version_));
-    return check_room();
+    total_ = part_.bytes();
+    if (progress_) progress_({part_.bytes(), total_});
+    return {};
+  }
+  // A hash decides alone; without one, the length and the version that the server had.
+  Result<bool> is_all_of_it(const HttpHead& head) {
+    if (!request_.sha256.empty()) {
+      SATCHEL_TRY_ASSIGN(const std::string hash, part_.sha256());
+      return hash == lower_case(request_.sha256);
+    }
+    const std::string version = version_of(head);
+    return whole_of(head.content_range) == part_.bytes() &&
+           (version.empty() || version == version_);
   }
 
   Result<void> check_room() const {
@@ -191,6 +224,7 @@ class Fetch {
   std::string version_, location_;
   Result<void> failed_;
   std::uint64_t total_ = 0, n_resumed_ = 0;
+  bool is_whole_ = false;  // without another byte
 };
 
 // A page that asks for a login is no model, whatever its address ends in.

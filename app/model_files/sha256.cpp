@@ -26,10 +26,12 @@ void Sha256::add(std::string_view bytes) {
   SATCHEL_ASSERT(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1);
 }
 
-std::string Sha256::hex() {
+std::string Sha256::hex() const {
+  const State copy;  // the one that goes on cannot be finished
   std::array<unsigned char, 32> digest{};
   unsigned size = 0;
-  SATCHEL_ASSERT(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1 && size == 32);
+  SATCHEL_ASSERT(EVP_MD_CTX_copy_ex(copy.context, state_->context) == 1);
+  SATCHEL_ASSERT(EVP_DigestFinal_ex(copy.context, digest.data(), &size) == 1 && size == 32);
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text;
   for (const unsigned char byte : digest) {

@@ -16,8 +16,8 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void add(std::string_view bytes);
-  // 64 hexadecimal digits in lower case. Nothing can be added any more.
-  std::string hex();
+  // Of what was added so far: 64 hexadecimal digits in lower case.
+  std::string hex() const;
 
  private:
   struct State;
