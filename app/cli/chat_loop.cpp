@@ -358,7 +358,12 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
   if (report.finish == runtime::Finish::n_tokens_max)
     console_.note("Stopped at the length limit of " + with_thousands(report.n_tokens) +
                   " tokens; --max-tokens sets it.");
-  interrupted_ = report.finish == runtime::Finish::stopped && !asks();
+  const bool was_stopped = report.finish == runtime::Finish::stopped;
+  interrupted_ = was_stopped && !asks();
+  if (was_stopped && report.answer.value != 0) {  // the window need not offer the rest
+    runtime::ChatService& service = conversation_->service();
+    (void)service.set_stopped(service.chat(conversation_->chat())->id(), report.answer);
+  }
   if (!console_.json()) return;
   console_.document({{"schema", 1},
                      {"backend", conversation_->engine().backend()},

@@ -101,6 +101,8 @@ class ChatService {
   // In the folder of that name, with the others there; "": in none.
   Result<Chat> set_folder(ChatId chat, const std::string& folder, const ChatCall& call = {});
   Result<Chat> set_place(ChatId chat, ListPlace place, const ChatCall& call = {});
+  // Who asked ended this answer of the chat: nobody need be offered the rest of it.
+  Result<Chat> set_stopped(ChatId chat, MessageId answer, const ChatCall& call = {});
   // Texts that people keep under names (saved_prompts.h); the other two tell all of them as well.
   Result<std::vector<SavedPrompt>> prompts(const ChatCall& call = {});
   Result<void> keep_prompt(const SavedPrompt& prompt, const ChatCall& call = {});

@@ -1,4 +1,6 @@
 // How a chat is answered, and what people keep for that.
+#include <string>
+
 #include "runtime/chat/service_call.h"
 
 namespace satchel::runtime {
@@ -64,6 +66,10 @@ Result<Chat> ChatService::set_folder(ChatId id, const std::string& folder, const
 Result<Chat> ChatService::set_place(ChatId id, ListPlace place, const ChatCall& call) {
   return note_of_chat(id, kPlaceNote, place == ListPlace::top ? kPlaceTop : std::string_view(),
                       call);
+}
+
+Result<Chat> ChatService::set_stopped(ChatId id, MessageId answer, const ChatCall& call) {
+  return note_of_chat(id, kStoppedNote, std::to_string(answer.value), call);
 }
 
 }  // namespace satchel::runtime

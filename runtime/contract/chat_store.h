@@ -36,6 +36,8 @@ struct NewChat {
 enum class ListPlace { by_use, top };
 
 inline constexpr std::string_view kFolderNote = "folder";
+// The id of an answer that people stopped.
+inline constexpr std::string_view kStoppedNote = "stopped";
 inline constexpr std::string_view kPlaceNote = "place", kPlaceTop = "top";
 
 struct Chat {
@@ -49,6 +51,9 @@ struct Chat {
   MessageId last = {};      // message; 0: there is none
   std::string folder = {};  // that people put it in; "": none. The chat's note kFolderNote
   ListPlace place = ListPlace::by_use;  // top: its note kPlaceNote is kPlaceTop
+  // The answer that people stopped last: it is done, although it is `interrupted`; 0: none. The
+  // note kStoppedNote.
+  MessageId stopped = {};
   // What people call it.
   const std::string& shown_name() const { return name.empty() ? title : name; }
 };

@@ -11,7 +11,8 @@ constexpr const char* kById =
     "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id AND m.live "
     "= 1), (SELECT coalesce(max(id), 0) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
     "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.folder'), "
-    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.place') FROM chat ";
+    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.place'), "
+    "(SELECT value FROM setting WHERE key = 'chat.' || chat.id || '.stopped') FROM chat ";
 
 std::string select_chats(const char* rest) {
   return std::string(kById) + rest;
@@ -36,6 +37,7 @@ Chat chat_at(const Query& row) {
   if (!row.null_at(14)) chat.folder = row.text_at(14);
   if (!row.null_at(15) && row.text_at(15) == runtime::kPlaceTop)
     chat.place = runtime::ListPlace::top;
+  if (!row.null_at(16)) chat.stopped = {row.integer_at(16)};
   return chat;
 }
 

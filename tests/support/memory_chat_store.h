@@ -47,6 +47,7 @@ class MemoryChatLibrary final : public runtime::ChatLibrary {
     chat.folder = value_of(journal_.note(id, runtime::kFolderNote)).value_or("");
     if (value_of(journal_.note(id, runtime::kPlaceNote)) == runtime::kPlaceTop)
       chat.place = runtime::ListPlace::top;
+    chat.stopped = {std::stoll(value_of(journal_.note(id, runtime::kStoppedNote)).value_or("0"))};
     return chat;
   }
   Result<std::optional<Chat>> find_chat(std::string_view name) override {

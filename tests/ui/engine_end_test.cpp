@@ -33,8 +33,9 @@ class EngineEndState : public testing::Test {
     engine.play(steps);
   }
   // A saved chat is open, and its engine ends and is retried; how often an answer is offered.
-  qsizetype offersAnswer(const QList<Message>& messages) {
+  qsizetype offersAnswer(const QList<Message>& messages, qint64 stopped = 0) {
     const ChatKey chat = engine.addChat(u"Chat"_s, QDateTime::currentDateTime(), messages);
+    engine.keepStopped(chat, stopped);
     engine.script.nextId = 10;
     state.openChat(chat);
     engine.playAll();
@@ -124,6 +125,30 @@ TEST_F(EngineEndState, a_chat_that_is_opened_offers_to_continue_an_answer_that_e
   ASSERT_EQ(rows.rowCount(), 4);
   EXPECT_EQ(rows.message(1).state, runtime::MessageState::interrupted) << "its part stays";
   EXPECT_EQ(rows.message(2).text, u"continue"_s);
+}
+
+TEST_F(EngineEndState, an_answer_that_the_user_stopped_is_done_when_its_chat_is_opened_again) {
+  QSignalSpy offers(&state, &AppState::continuationOffered);
+  engine.script.answer.answer = {2};
+  for (const bool byUser : {true, false}) {
+    state.newChat();
+    engine.playAll();
+    sendAndPlay(4);  // … and the first delta
+    byUser ? state.stop() : state.leave();
+    engine.playAll();
+    const ChatKey chat = state.chat().id;
+    ASSERT_EQ(state.conversation()->message(1).state, runtime::MessageState::interrupted);
+    engine.saveMessages(chat, talk(runtime::MessageState::interrupted));
+    state.newChat();
+    engine.playAll();
+    state.openChat(chat);
+    engine.playAll();
+    EXPECT_EQ(offers.count(), byUser ? 0 : 1);
+  }
+}
+
+TEST_F(EngineEndState, retried_offers_no_answer_where_the_user_stopped_the_last_one) {
+  EXPECT_EQ(offersAnswer(talk(runtime::MessageState::interrupted), 2), 0);
 }
 
 TEST_F(EngineEndState, retried_offers_no_answer_where_the_last_one_is_whole) {

@@ -22,6 +22,7 @@ runtime::Chat rowOf(const ChatEntry& entry) {
   chat.used_ms = entry.changed.toMSecsSinceEpoch();
   chat.folder = entry.folder.toStdString();
   if (entry.isAtTop) chat.place = runtime::ListPlace::top;
+  chat.stopped = {entry.stopped};
   return chat;
 }
 
@@ -168,6 +169,12 @@ void ScriptedEngine::setFolder(ChatKey chat, const QString& folder) {
 void ScriptedEngine::setAtTop(ChatKey chat, bool isAtTop) {
   ChatEntry& entry = m_library.at(chat).entry;
   entry.isAtTop = isAtTop;
+  tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::keepStopped(ChatKey chat, qint64 answer) {
+  ChatEntry& entry = m_library.at(chat).entry;
+  entry.stopped = answer;
   tell(runtime::ChatChanged{rowOf(entry)});
 }
 

@@ -71,6 +71,7 @@ class ScriptedEngine final : public EngineClient {
   void renameChat(ChatKey chat, const QString& title) override;
   void setFolder(ChatKey chat, const QString& folder) override;
   void setAtTop(ChatKey chat, bool isAtTop) override;
+  void keepStopped(ChatKey chat, qint64 answer) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void deleteNow(ChatKey chat) override { m_deleted.erase(chat); }

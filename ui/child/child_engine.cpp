@@ -193,6 +193,10 @@ void ChildEngine::setAtTop(ChatKey chat, bool isAtTop) {
   ask<&EngineClient::setAtTop>(chat, isAtTop);
 }
 
+void ChildEngine::keepStopped(ChatKey chat, qint64 answer) {
+  ask<&EngineClient::keepStopped>(chat, answer);
+}
+
 void ChildEngine::exportChat(ChatKey chat, const QString& path) {
   ask<&EngineClient::exportChat>(chat, path);
 }

@@ -49,6 +49,7 @@ class ChildEngine final : public EngineClient {
   void renameChat(ChatKey chat, const QString& title) override;
   void setFolder(ChatKey chat, const QString& folder) override;
   void setAtTop(ChatKey chat, bool isAtTop) override;
+  void keepStopped(ChatKey chat, qint64 answer) override;
   void exportChat(ChatKey chat, const QString& path) override;
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;

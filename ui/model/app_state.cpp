@@ -119,7 +119,10 @@ void AppState::setPhase(Phase phase) {
   if (isBusy()) {
     m_isOnlyShown = false;
     m_isEngineLost = false;
-    if (!wasBusy) Q_EMIT workBegun();
+    if (!wasBusy) {
+      m_isStopAsked = false;
+      Q_EMIT workBegun();
+    }
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
     if (!wasBusy) dropQuestion();
@@ -129,7 +132,7 @@ void AppState::setPhase(Phase phase) {
 }
 
 void AppState::openModel(const QString& path) {
-  stop();
+  leave();
   m_modelAsked = path;
   setPhase(Phase::Loading);
   m_engine->openModel(path);
@@ -140,14 +143,14 @@ void AppState::useCpu() {
     m_engine->useCpu();
     return retry();
   }
-  stop();
+  leave();
   setPhase(Phase::Loading);
   m_engine->useCpu();
 }
 
 void AppState::openChat(ChatKey chat) {
   if (m_phase != Phase::NoModel && chat == m_chat.id) return;
-  stop();
+  leave();
   setPhase(Phase::Opening);
   m_engine->openChat(chat);
 }
@@ -258,6 +261,11 @@ void AppState::removeDocument(const QString& id) {
 }
 
 void AppState::stop() {
+  m_isStopAsked = true;
+  leave();
+}
+
+void AppState::leave() {
   QStringList dropped;
   for (const auto& document : std::exchange(m_waiting, {})) dropped.append(document.first);
   dropped += m_imports.stop();

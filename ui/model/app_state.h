@@ -122,7 +122,10 @@ class AppState : public QObject {
   void attachShelved(const QString& id, const QString& title);
   void keepDocument(const QString& id);
   void removeDocument(const QString& id);
-  void stop();
+  void stop();  // the user asks for it
+  // Ends what is being done, for another chat or model, or because the window closes: what is cut
+  // off by that is offered when the chat is opened again.
+  void leave();
   // The answers to come are thought about, where the model has the switch. It begins on.
   void setThinking(bool thinks);
   // The user writes: packing makes way at once, and goes on when nothing was written for a while.
@@ -278,6 +281,7 @@ class AppState : public QObject {
   int m_endsInARow = 0;            // of the engine, without a whole answer or document between
   bool m_isKnownOnCpu = false;     // what was open when it ended
   bool m_isAnswerOffered = false;  // once the chat is open again
+  bool m_isStopAsked = false;      // of what is being done, by the user
   ChatEntry m_chat;
   runtime::AnswerSettings m_answers;
   ReadingClock m_reading;

@@ -7,7 +7,7 @@ namespace satchel::ui {
 
 void AppState::newChatWith(const runtime::AnswerSettings& answers) {
   if (m_phase == Phase::NoModel && m_model.path.empty()) return;
-  stop();
+  leave();
   setPhase(Phase::Opening);
   m_engine->newChat(m_memory.nextSettings(), answers);
 }

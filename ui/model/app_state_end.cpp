@@ -58,12 +58,14 @@ void AppState::offerAnswer() {
   const bool wasTaken = std::exchange(m_isAnswerOffered, false);  // by the engine's end
   if (!canReplace(row) || m_question.isAsked()) return;
   const Message& last = m_conversation.message(row);
+  const bool wasStopped = m_chat.stopped != 0 && last.id == m_chat.stopped;  // it is done
+  const bool isCut = last.state == runtime::MessageState::interrupted && !wasStopped;
   const QString part = tr("The last answer ended early. What had come of it is kept.");
   if (last.role == runtime::Role::user)
     Q_EMIT answerOffered(tr("Your last message has no answer yet."), tr("Answer"));
-  else if (last.state == runtime::MessageState::interrupted && wasTaken)
+  else if (isCut && wasTaken)
     Q_EMIT answerOffered(part, tr("Answer again"));
-  else if (last.state == runtime::MessageState::interrupted)
+  else if (isCut)
     Q_EMIT continuationOffered(part);
 }
 

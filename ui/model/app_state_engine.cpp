@@ -232,6 +232,8 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   m_conversation.setSeen(report.episodes);
   m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
   m_endsInARow = 0;
+  const bool byUser = report.finish == runtime::Finish::stopped && m_isStopAsked;
+  if (byUser && report.answer.value != 0) m_engine->keepStopped(m_chat.id, report.answer.value);
   finishWork();
   if (report.finish == runtime::Finish::context_full && !m_question.isAsked())
     showError(QStringLiteral("CONTEXT_FULL"), QString::fromStdString(report.message));

@@ -38,6 +38,7 @@ class EngineClient : public QObject {
   virtual void renameChat(ChatKey chat, const QString& title) = 0;
   virtual void setFolder(ChatKey chat, const QString& folder) = 0;  // empty: none
   virtual void setAtTop(ChatKey chat, bool isAtTop) = 0;            // of the list
+  virtual void keepStopped(ChatKey chat, qint64 answer) = 0;        // the user stopped it
   // Takes the chat out of the list; restoreChat() brings it back, deleteNow() deletes it for good.
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;

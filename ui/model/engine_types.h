@@ -34,6 +34,7 @@ struct ChatEntry {
   QDateTime changed;
   QString folder = {};   // that people put it in; empty: none
   bool isAtTop = false;  // people keep it at the top of the list
+  qint64 stopped = 0;    // its answer that people stopped; 0: none
 };
 
 // A copy of all chats that an update left.

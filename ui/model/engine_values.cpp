@@ -19,9 +19,12 @@ QString textOf(std::string_view text) {
 
 ChatEntry entryOf(const runtime::Chat& chat) {
   if (chat.id.value == 0) return {};
-  return {chat.id.value, textOf(chat.title.empty() ? chat.name : chat.title),
-          QDateTime::fromMSecsSinceEpoch(chat.used_ms), textOf(chat.folder),
-          chat.place == runtime::ListPlace::top};
+  return {chat.id.value,
+          textOf(chat.title.empty() ? chat.name : chat.title),
+          QDateTime::fromMSecsSinceEpoch(chat.used_ms),
+          textOf(chat.folder),
+          chat.place == runtime::ListPlace::top,
+          chat.stopped.value};
 }
 
 Message messageOf(const runtime::StoredMessage& stored) {

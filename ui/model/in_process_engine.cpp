@@ -172,6 +172,13 @@ void InProcessEngine::setAtTop(ChatKey chat, bool isAtTop) {
   });
 }
 
+// Not what a stop reaches that comes after it.
+void InProcessEngine::keepStopped(ChatKey chat, qint64 answer) {
+  request(ChatTask::rename_chat, std::stop_token(), [this, chat, answer](const Call& call) {
+    (void)m_service->set_stopped({chat}, {answer}, call);
+  });
+}
+
 void InProcessEngine::deleteChat(ChatKey chat) {
   request(ChatTask::remove_chat,
           [this, chat](const Call& call) { (void)m_service->remove({chat}, call); });

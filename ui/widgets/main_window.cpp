@@ -332,7 +332,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  m_state->stop();
+  m_state->leave();
   event->accept();
 }
 

@@ -216,5 +216,22 @@ TEST_F(ChatAnswersTest, a_chat_is_kept_at_the_top_of_lists_and_not_any_more) {
   EXPECT_EQ(service->set_place({77}, ListPlace::top).error().code, "CHAT_NOT_FOUND");
 }
 
+TEST_F(ChatAnswersTest, a_chat_knows_which_answer_people_stopped) {
+  const auto service = open_service();
+  const ChatHandle chat = begin(*service);
+  std::stop_source stop;
+  const ChatSink stops = [&](ChatHandle, const ChatEvent& event) {
+    if (std::holds_alternative<AnswerDelta>(event)) stop.request_stop();
+  };
+  const GenerateReport cut =
+      value_of(service->send(chat, kPet, Sampling::plain_greedy(50), {stop.get_token(), stops}));
+  ASSERT_EQ(cut.finish, Finish::stopped);
+  const ChatId id = service->chat(chat)->id();
+  EXPECT_EQ(value_of(service->chats()).front().stopped, MessageId{});
+  EXPECT_EQ(value_of(service->set_stopped(id, cut.answer)).stopped, cut.answer);
+  EXPECT_EQ(value_of(service->chats()).front().stopped, cut.answer);
+  EXPECT_EQ(service->set_stopped({77}, cut.answer).error().code, "CHAT_NOT_FOUND");
+}
+
 }  // namespace
 }  // namespace satchel::runtime

@@ -57,7 +57,7 @@ TEST(Chats, the_one_used_last_comes_first_even_if_the_clock_went_back) {
   EXPECT_THAT(names(library), ElementsAre("first", "second"));
 }
 
-TEST(Chats, say_their_folder_and_place_in_lists_and_keep_the_order_of_use) {
+TEST(Chats, say_their_notes_in_lists_and_keep_the_order_of_use) {
   const TempFolder folder;
   const auto store = open_store(folder);
   Library& library = store->library();
@@ -71,6 +71,9 @@ TEST(Chats, say_their_folder_and_place_in_lists_and_keep_the_order_of_use) {
   EXPECT_THAT(names(library), ElementsAre("second", "first"));
   must(library.set_note(first, runtime::kPlaceNote, ""));
   EXPECT_EQ(must(library.chat(first)).place, runtime::ListPlace::by_use);
+  EXPECT_EQ(must(library.chat(first)).stopped.value, 0);
+  must(library.set_note(first, runtime::kStoppedNote, "7"));
+  EXPECT_EQ(must(library.chat(first)).stopped.value, 7);
 }
 
 TEST(Chats, count_their_messages_and_tokens) {
