@@ -142,7 +142,14 @@ void ScriptedEngine::useCpu() {
 }
 
 void ScriptedEngine::openChat(ChatKey chat) {
+  m_isOpening = true;
+  const auto stopped = [](const runtime::Failed& failed) {
+    return failed.task == ChatTask::open_chat && failed.error.kind == ErrorKind::cancelled;
+  };
+  const bool isStopped = std::ranges::any_of(script.errors, stopped);  // shows no words, either
   if (!begins(ChatTask::open_chat)) {
+    then([this] { m_isOpening = false; });
+    if (isStopped) return;
     const runtime::ChatOpened words = shownOf(m_library.at(chat));
     return tell(runtime::ChatShown{words.chat, words.messages});
   }
@@ -150,7 +157,10 @@ void ScriptedEngine::openChat(ChatKey chat) {
   tell(shownOf(m_open));
   playProgress();
   if (script.resume.too_long) thenTell(runtime::ContextEnded{});
-  then([this] { tell(script.resume); });
+  then([this] {
+    m_isOpening = false;
+    tell(script.resume);
+  });
   then([this] { tellCache(); });
 }
 
@@ -404,7 +414,8 @@ void ScriptedEngine::stop() {
   } else if (m_isAnswering) {
     then([this] { finishAnswer(runtime::Finish::stopped); });
   } else {
-    thenTell(runtime::Failed{ChatTask::send, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
+    const ChatTask task = std::exchange(m_isOpening, false) ? ChatTask::open_chat : ChatTask::send;
+    thenTell(runtime::Failed{task, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
   }
 }
 

@@ -189,6 +189,7 @@ class ScriptedEngine final : public EngineClient {
   qint64 m_deltaCount = 0;
   bool m_readsParts = false;
   bool m_isAnswering = false;
+  bool m_isOpening = false;
   bool m_isIdlePaused = false;
   bool m_thinks = true;
   std::vector<std::size_t> m_namedParts;

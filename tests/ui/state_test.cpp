@@ -154,6 +154,37 @@ TEST_F(AppStateTest, a_document_stopped_before_it_was_attached_is_told) {
   EXPECT_EQ(notices.count(), 1) << "of another document";
 }
 
+TEST_F(AppStateTest, opening_that_is_stopped_says_what_to_do) {
+  openModel();
+  const QDateTime now = QDateTime::currentDateTime();
+  const ChatKey first = engine.addChat(u"First"_s, now, {userMessage(u"hello"_s)});
+  const ChatKey second = engine.addChat(u"Second"_s, now, {userMessage(u"goodbye"_s)});
+  QSignalSpy notices(&state, &AppState::noticeShown);
+  state.openChat(first);
+  state.stop();
+  engine.playAll();
+  ASSERT_EQ(notices.count(), 1);
+  EXPECT_EQ(notices.last()[0].toString(),
+            u"Opening was stopped. The rest of this chat is read with your next message."_s);
+  EXPECT_EQ(state.conversation()->rowCount(), 1);
+  EXPECT_TRUE(state.canSend());
+  // Before the chat could be shown: the other one stays.
+  engine.script.errors.append({ChatTask::open_chat, {ErrorKind::cancelled, "STOPPED", ""}});
+  state.openChat(second);
+  state.stop();
+  engine.playAll();
+  ASSERT_EQ(notices.count(), 2);
+  EXPECT_EQ(notices.last()[0].toString(),
+            u"Opening was stopped. Choose the chat again to open it."_s);
+  EXPECT_EQ(state.chat().id, first);
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  // Another chat instead: that is no stop.
+  state.openChat(second);
+  state.openChat(first);
+  engine.playAll();
+  EXPECT_EQ(notices.count(), 2);
+}
+
 TEST_F(AppStateTest, stopping_keeps_what_had_come) {
   openModel();
   state.send(u"hello"_s);

@@ -152,6 +152,7 @@ void AppState::openChat(ChatKey chat) {
   if (m_phase != Phase::NoModel && chat == m_chat.id) return;
   leave();
   setPhase(Phase::Opening);
+  m_chatAsked = chat;
   m_engine->openChat(chat);
 }
 

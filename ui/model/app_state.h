@@ -282,6 +282,7 @@ class AppState : public QObject {
   bool m_isKnownOnCpu = false;     // what was open when it ended
   bool m_isAnswerOffered = false;  // once the chat is open again
   bool m_isStopAsked = false;      // of what is being done, by the user
+  ChatKey m_chatAsked = 0;         // opened last, or being opened
   ChatEntry m_chat;
   runtime::AnswerSettings m_answers;
   ReadingClock m_reading;

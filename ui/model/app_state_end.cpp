@@ -49,6 +49,7 @@ void AppState::retry() {
   // A new one is in no library: how it is answered would be lost.
   if (chat == 0) return m_engine->newChat(m_memory.nextSettings(), m_answers);
   m_isAnswerOffered = true;
+  m_chatAsked = chat;
   m_engine->openChat(chat);
 }
 

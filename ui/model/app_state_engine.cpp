@@ -348,6 +348,12 @@ void AppState::endFailed(ChatTask task) {
 }
 
 void AppState::showStopped(ChatTask task, const QString& notAttached) {
+  if (task == ChatTask::open_chat && m_isStopAsked) {
+    const bool isShown = m_chat.id == m_chatAsked;  // with its words: it can go on
+    Q_EMIT noticeShown(
+        isShown ? tr("Opening was stopped. The rest of this chat is read with your next message.")
+                : tr("Opening was stopped. Choose the chat again to open it."));
+  }
   if (task != ChatTask::attach_document) return;
   const QString text = notAttached.isEmpty()
                            ? unreadNotice(m_memory.documents())

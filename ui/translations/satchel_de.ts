@@ -1088,6 +1088,14 @@
         <source>continue</source>
         <translation>weiter</translation>
     </message>
+    <message>
+        <source>Opening was stopped. The rest of this chat is read with your next message.</source>
+        <translation>Das Öffnen wurde angehalten. Der Rest dieses Chats wird mit Ihrer nächsten Nachricht gelesen.</translation>
+    </message>
+    <message>
+        <source>Opening was stopped. Choose the chat again to open it.</source>
+        <translation>Das Öffnen wurde angehalten. Wählen Sie den Chat noch einmal, um ihn zu öffnen.</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::Banner</name>

@@ -1088,6 +1088,14 @@
         <source>continue</source>
         <translation>continue</translation>
     </message>
+    <message>
+        <source>Opening was stopped. The rest of this chat is read with your next message.</source>
+        <translation>L’ouverture a été arrêtée. Le reste de cette discussion sera lu avec votre prochain message.</translation>
+    </message>
+    <message>
+        <source>Opening was stopped. Choose the chat again to open it.</source>
+        <translation>L’ouverture a été arrêtée. Choisissez à nouveau la discussion pour l’ouvrir.</translation>
+    </message>
 </context>
 <context>
     <name>satchel::ui::Banner</name>
