@@ -12,6 +12,7 @@
 #include "app/cli/shelf_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/size_text.h"
 #include "runtime/chat/episodes_text.h"
 
 namespace satchel::app {
@@ -161,7 +162,7 @@ Result<void> ChatLoop::keep_documents() {
                 : n == 1
                     ? "The document stays on the shelf until you remove it: `satchel documents "
                       "--remove`."
-                    : with_thousands(n) +
+                    : count_text(n) +
                           " documents stay on the shelf until you remove "
                           "them: `satchel documents --remove`.");
   return {};
@@ -190,7 +191,7 @@ Result<void> ChatLoop::parts(const std::string& numbers) {
   for (std::size_t i = 0; i < older.parts.size(); ++i)
     text += "\n" + std::string(older.parts[i].is_seen ? "* " : "  ") +
             std::string(width - std::to_string(i + 1).size(), ' ') + std::to_string(i + 1) + "  " +
-            older.parts[i].beginning + " (" + with_thousands(older.parts[i].n_tokens) + " tokens)";
+            older.parts[i].beginning + " (" + count_text(older.parts[i].n_tokens) + " tokens)";
   console_.reply(text);
   return {};
 }
@@ -200,10 +201,10 @@ void ChatLoop::show_memory() {
   const kvcache::CacheStats stats = session.stats();
   const bool goes_on = session.beyond() == runtime::BeyondContext::episodes;
   console_.reply(
-      with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+      count_text(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
       (goes_on ? "the chat goes on beyond the model's context of " +
-                     with_thousands(session.n_context()) + "."
-               : with_thousands(session.n_context_left()) + " more fit into the model's context."));
+                     count_text(session.n_context()) + "."
+               : count_text(session.n_context_left()) + " more fit into the model's context."));
   if (stats.far_bytes > 0) console_.reply(describe_far(stats));
   if (session.n_placed() > 0) console_.reply(describe_placed(session.n_placed(), stats.n_tokens));
   const std::int64_t now_ms = SystemClock().wall_ms();

@@ -17,6 +17,7 @@
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 #include "app/documents/document_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/chat/correct_text.h"
 #include "runtime/chat/episodes_text.h"
 #include "runtime/chat/whole_documents.h"
@@ -53,14 +54,14 @@ Json ids_of(const std::vector<runtime::MessageId>& documents) {
 std::string describe(const runtime::ReadReport& read) {
   std::string text;
   if (read.n_shelf > 0)
-    text = with_thousands(read.n_shelf) + " tokens taken from the shelf" +
+    text = count_text(read.n_shelf) + " tokens taken from the shelf" +
            (read.n_tokens == 0 ? ", nothing read" : ". ");
   if (read.n_placed > 0)
-    text += with_thousands(read.n_placed) +
+    text += count_text(read.n_placed) +
             " tokens moved here as another chat read them: they do not reflect this chat (/exact "
             "reads them). ";
   if (read.n_tokens > 0 || read.n_shelf + read.n_placed == 0)
-    text += "Read " + with_thousands(read.n_tokens) + " tokens in " + duration_text(read.ms);
+    text += "Read " + count_text(read.n_tokens) + " tokens in " + duration_text(read.ms);
   if (read.fidelity.n_tokens > 0)
     text += "; after compression the next token is the same " +
             format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
@@ -356,7 +357,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
   tell(report.episodes);
   if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
   if (report.finish == runtime::Finish::n_tokens_max)
-    console_.note("Stopped at the length limit of " + with_thousands(report.n_tokens) +
+    console_.note("Stopped at the length limit of " + count_text(report.n_tokens) +
                   " tokens; --max-tokens sets it.");
   const bool was_stopped = report.finish == runtime::Finish::stopped;
   interrupted_ = was_stopped && !asks();

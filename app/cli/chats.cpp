@@ -7,6 +7,7 @@
 #include "app/cli/meter_text.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/size_text.h"
 #include "kvcache/state/per_1000_tokens.h"
 #include "runtime/fidelity/meter.h"
 
@@ -60,8 +61,7 @@ std::map<std::int64_t, OnDisk> on_disk(storage::Store& store) {
 
 std::string cache_text(const OnDisk& saved) {
   const std::uint64_t per_1000 = kvcache::bytes_per_1000_tokens(saved.n_bytes, saved.n_tokens);
-  return "  (cache " + format_bytes(saved.n_bytes) + ", " + format_bytes(per_1000) +
-         " per 1,000 tokens)";
+  return "  (cache " + size_text(saved.n_bytes) + ", " + size_text(per_1000) + " per 1,000 tokens)";
 }
 
 bool is_at_top(const storage::Chat& chat) {
@@ -84,8 +84,8 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
                     {"created_ms", chat.created_ms},
                     {"used_ms", chat.used_ms},
                     {"at_top", is_at_top(chat)}});
-    text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
-            with_thousands(chat.n_tokens) + " tokens  " + chat.shown_name();
+    text += date_text(chat.used_ms) + "  " + count_text(chat.n_messages) + " messages  " +
+            count_text(chat.n_tokens) + " tokens  " + chat.shown_name();
     if (chat.removed_ms) {
       rows.back()["removed_ms"] = *chat.removed_ms;
       text += "  (id " + std::to_string(chat.id.value) + ")";
@@ -105,7 +105,7 @@ Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& co
       copies.push_back(
           {{"name", copy.name}, {"bytes", copy.bytes}, {"written_ms", copy.written_ms}});
       text += date_text(copy.written_ms) + "  copy of all chats before an update, " +
-              format_bytes(copy.bytes) + "  " + copy.name + "\n";
+              size_text(copy.bytes) + "  " + copy.name + "\n";
     }
   }
   if (console.json()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/cli/exit_codes.h"
+#include "kernels/base/size_text.h"
 #include "kernels/contract/page_layout.h"
 #include "kvcache/base/json.h"
 #include "kvcache/stages/registry.h"
@@ -96,7 +97,7 @@ std::string to_text(const CodecRow& row) {
   std::string text = "  " + padded(row.name, 18);
   if (!row.needs.empty()) return text + row.source + "\n      " + row.needs + "\n";
   for (const BitsPerValue& at : row.bits)
-    text += padded(format_fixed(at.k, 3) + " / " + format_fixed(at.v, 3), 18);
+    text += padded(fixed_text(at.k, 3) + " / " + fixed_text(at.v, 3), 18);
   text += row.source + (row.is_calibrated ? ", calibrated" : "") + "\n";
   for (const kvcache::Params::Asked& asked : row.parameters)
     text += "      " + padded(asked.key, 14) + asked.fallback + " (" + asked.allowed + ")\n";

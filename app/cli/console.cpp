@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "app/cli/exit_codes.h"
 #include "app/cli/terminal_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::app {
@@ -129,7 +129,7 @@ void Console::show(const runtime::Progress& progress) {
     constexpr std::size_t kWidth = 30;
     const auto filled = std::min(kWidth, static_cast<std::size_t>(share * kWidth));
     write(stderr, "\r" + std::string(title(phase_)) + "  [" + std::string(filled, '#') +
-                      std::string(kWidth - filled, '.') + "] " + format_fixed(share * 100, 0) +
+                      std::string(kWidth - filled, '.') + "] " + fixed_text(share * 100, 0) +
                       " %  " + duration_text(left) + " left   ");
     drawn_ms_ = now;
     bar_drawn_ = true;
@@ -162,28 +162,6 @@ void Console::end_progress() {
   phase_began_ms_ = -1;
 }
 
-std::string with_thousands(std::size_t n) {
-  std::string digits = std::to_string(n);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
-std::string format_fixed(double value, int digits) {
-  char buffer[64];
-  const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
-  return error == std::errc() ? std::string(buffer, end) : "?";
-}
-
-std::string format_bytes(std::size_t bytes) {
-  constexpr std::string_view kUnits[] = {"bytes", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < std::size(kUnits)) value /= 1000, ++unit;
-  return (unit == 0 ? std::to_string(bytes) : format_fixed(value, 1)) + " " +
-         std::string(kUnits[unit]);
-}
-
 std::string padded(std::string text, std::size_t width) {
   text.resize(std::max(text.size() + 2, width), ' ');
   return text;
@@ -194,7 +172,7 @@ std::string right_aligned(const std::string& text, std::size_t width) {
 }
 
 std::string format_percent(double share) {
-  return format_fixed(share * 100, 1) + " %";
+  return fixed_text(share * 100, 1) + " %";
 }
 
 Result<std::size_t> parse_bytes(std::string_view text) {

@@ -9,7 +9,6 @@
 
 #include "kernels/base/clock.h"
 #include "kernels/base/result.h"
-#include "kernels/base/size_text.h"
 #include "runtime/progress.h"
 
 namespace satchel::app {
@@ -51,9 +50,6 @@ class Console {
   bool bar_drawn_ = false;
 };
 
-std::string with_thousands(std::size_t n);                // 31,904
-std::string format_fixed(double value, int digits);       // "0.97", whatever the locale
-std::string format_bytes(std::size_t bytes);              // "1.9 MB", decimal units
 std::string padded(std::string text, std::size_t width);  // two blanks behind it at least
 std::string right_aligned(const std::string& text, std::size_t width);
 std::string format_percent(double share);  // "86.7 %"

@@ -5,6 +5,7 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/size_text.h"
 #include "runtime/chat/chat_errors.h"
 #include "runtime/chat/correct_text.h"
 #include "runtime/limits/precision_floor.h"
@@ -204,15 +205,15 @@ std::string describe(const runtime::ResumeReport& report) {
   if (report.too_long) return report.message;
   if (report.n_reread == 0 && report.reason == kvcache::RereadReason::none) {
     std::string text =
-        "Resumed " + with_thousands(report.n_reused) + " tokens in " + duration_text(report.ms);
+        "Resumed " + count_text(report.n_reused) + " tokens in " + duration_text(report.ms);
     if (report.reread_ms_estimate > 0)
       text += "; rereading them would take about " + duration_text(report.reread_ms_estimate);
     if (runtime::is_loss({.ms = report.ms, .reading_ms = report.reread_ms_estimate}))
       text += ", so resuming saved no time";
     return text + "." + (report.message.empty() ? "" : " ") + report.message;
   }
-  return report.message + " Reused " + with_thousands(report.n_reused) + " tokens and reread " +
-         with_thousands(report.n_reread) + " in " + duration_text(report.ms) + ".";
+  return report.message + " Reused " + count_text(report.n_reused) + " tokens and reread " +
+         count_text(report.n_reread) + " in " + duration_text(report.ms) + ".";
 }
 
 }  // namespace satchel::app

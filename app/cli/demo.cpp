@@ -15,6 +15,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/scratch_folder.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -98,7 +99,7 @@ Result<Json> run(Options options, Console& console) {
   say("2. Read them again, compressed (" + demo_name(options) + "), and save the chat");
   SATCHEL_TRY_ASSIGN(ReadNotes packed, read_and_ask(options, true, say, console));
   SATCHEL_TRY_ASSIGN(const kvcache::SaveReport saved, packed.conversation->session().save());
-  say("  Saved " + format_bytes(saved.bytes_total) + " for " + with_thousands(saved.n_tokens) +
+  say("  Saved " + size_text(saved.bytes_total) + " for " + count_text(saved.n_tokens) +
       " tokens.");
   const std::string backend = packed.conversation->engine().backend();
   packed.conversation.reset();

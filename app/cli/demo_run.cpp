@@ -5,6 +5,7 @@
 
 #include "app/cli/demo_notes.h"
 #include "app/cli/interrupt.h"
+#include "kernels/base/size_text.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::app {
@@ -18,10 +19,10 @@ constexpr const char* kTableHead =
 std::string line_of(const DemoRun& run) {
   const bool is_exact = run.body_saved() <= 0;
   const std::string same = is_exact ? "exact" : format_percent(run.fidelity.agreement);
-  return "  " + padded(run.name, 16) + right_aligned(format_bytes(run.stats.body_bytes), 12) +
+  return "  " + padded(run.name, 16) + right_aligned(size_text(run.stats.body_bytes), 12) +
          right_aligned(is_exact ? "-" : format_percent(run.body_saved()), 9) +
          right_aligned(run.fidelity.n_tokens == 0 && !is_exact ? "not measured" : same, 17) +
-         right_aligned(format_bytes(run.stats.bytes), 13) + "  " + run.answers.score() + "\n";
+         right_aligned(size_text(run.stats.bytes), 13) + "  " + run.answers.score() + "\n";
 }
 
 Json row_of(const DemoRun& run) {
@@ -39,12 +40,12 @@ const DemoRun* find(std::span<const DemoRun> runs, std::string_view name) {
 
 void say_memory(const DemoRun& run, const Say& say) {
   if (run.body_saved() <= 0) return;
-  say("  Older text takes " + format_bytes(run.stats.body_bytes) + " instead of " +
-      format_bytes(run.stats.body_fp16_bytes) + " in fp16: " + format_percent(run.body_saved()) +
+  say("  Older text takes " + size_text(run.stats.body_bytes) + " instead of " +
+      size_text(run.stats.body_fp16_bytes) + " in fp16: " + format_percent(run.body_saved()) +
       " saved.");
   if (run.fidelity.n_tokens > 0)
     say("  Same next token " + format_percent(run.fidelity.agreement) +
-        " of the time (measured on the last " + with_thousands(run.fidelity.n_tokens) +
+        " of the time (measured on the last " + count_text(run.fidelity.n_tokens) +
         " tokens of the notes).");
 }
 
@@ -120,8 +121,8 @@ Result<ReadNotes> read_and_ask(const Options& options, bool keep, const Say& say
              .fidelity = session.fidelity(),
              .stats = session.stats(),
              .answers = {}};
-  say("  Read " + with_thousands(read.n_tokens) + " tokens in " + duration_text(read.ms) +
-      ". The cache takes " + format_bytes(out.run.stats.bytes) + ".");
+  say("  Read " + count_text(read.n_tokens) + " tokens in " + duration_text(read.ms) +
+      ". The cache takes " + size_text(out.run.stats.bytes) + ".");
   say_memory(out.run, say);
   SATCHEL_TRY_ASSIGN(out.run.answers, ask_all(*out.conversation, say));
   return out;

@@ -6,6 +6,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "app/model_files/download.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -23,8 +24,8 @@ Result<void> run_download(const DownloadOptions& options, Console& console) {
   const DownloadFn progress = [&console, &told](const DownloadProgress& now) {
     if (now.done < told + kStepBytes && now.done != now.total) return;
     told = now.done;
-    console.status("Downloading: " + format_bytes(now.done) +
-                   (now.total > 0 ? " of " + format_bytes(now.total) : ""));
+    console.status("Downloading: " + size_text(now.done) +
+                   (now.total > 0 ? " of " + size_text(now.total) : ""));
   };
   const auto got =
       download({.url = options.url, .folder = paths.models_dir, .sha256 = options.sha256},
@@ -37,7 +38,7 @@ Result<void> run_download(const DownloadOptions& options, Console& console) {
                       {"bytes", got->bytes},
                       {"bytes_resumed", got->n_resumed},
                       {"sha256", got->sha256}});
-  console.note("Saved \"" + got->path.string() + "\" (" + format_bytes(got->bytes) + "), SHA-256 " +
+  console.note("Saved \"" + got->path.string() + "\" (" + size_text(got->bytes) + "), SHA-256 " +
                got->sha256 +
                (options.sha256.empty() ? ". It was not checked: --sha256 does." : ", as given."));
   return {};

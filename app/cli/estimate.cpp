@@ -5,6 +5,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "kernels/base/main_memory.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -34,14 +35,14 @@ struct Asked {
 };
 
 std::string verdict(const runtime::Estimate& estimate, const Asked& asked) {
-  const std::string free = format_bytes(estimate.available_bytes) +
+  const std::string free = size_text(estimate.available_bytes) +
                            (asked.gpu ? " of GPU memory is" : " of memory is") + " free";
   if (estimate.fits) return "It fits: " + free + ".\n";
   const std::size_t taken = estimate.weight_bytes + estimate.arena_bytes;
   const bool fits_budget = estimate.arena_bytes <= estimate.budget_bytes;
   if (fits_budget) return "It does not fit: only " + free + ".\n";
   return "It does not fit the budget, which is " +
-         format_bytes(estimate.arena_bytes - estimate.budget_bytes) + " too small." +
+         size_text(estimate.arena_bytes - estimate.budget_bytes) + " too small." +
          (asked.budget ? "" : " Set a larger one with --budget.") +
          (taken > estimate.available_bytes
               ? " It does not fit in memory either: only " + free + ".\n"
@@ -50,20 +51,18 @@ std::string verdict(const runtime::Estimate& estimate, const Asked& asked) {
 
 std::string to_text(const runtime::Estimate& estimate, const Asked& asked) {
   const std::string most = estimate.cache_bytes > estimate.expected_bytes
-                               ? ", at most " + format_bytes(estimate.cache_bytes)
+                               ? ", at most " + size_text(estimate.cache_bytes)
                                : "";
-  return "  weights          " + format_bytes(estimate.weight_bytes) + "\n  cache            " +
-         format_bytes(estimate.expected_bytes) + most + "  (" + format_bytes(estimate.fp16_bytes) +
-         " in fp16)\n  workspace        " + format_bytes(estimate.scratch_bytes) +
+  return "  weights          " + size_text(estimate.weight_bytes) + "\n  cache            " +
+         size_text(estimate.expected_bytes) + most + "  (" + size_text(estimate.fp16_bytes) +
+         " in fp16)\n  workspace        " + size_text(estimate.scratch_bytes) +
          "  while reading a prompt of this length\n  other buffers    " +
-         format_bytes(estimate.outside_bytes) +
-         "  logits and the backend's own\n  required budget  " +
-         format_bytes(estimate.arena_bytes) + "\n  budget           " +
-         format_bytes(estimate.budget_bytes) + (asked.budget ? "\n" : "  (default)\n") +
-         "  tokens that fit  " + with_thousands(estimate.n_tokens_fit) +
+         size_text(estimate.outside_bytes) + "  logits and the backend's own\n  required budget  " +
+         size_text(estimate.arena_bytes) + "\n  budget           " +
+         size_text(estimate.budget_bytes) + (asked.budget ? "\n" : "  (default)\n") +
+         "  tokens that fit  " + count_text(estimate.n_tokens_fit) +
          (estimate.n_tokens_most > estimate.n_tokens_fit
-              ? "; " + with_thousands(estimate.n_tokens_most) +
-                    " with older text at lower precision\n"
+              ? "; " + count_text(estimate.n_tokens_most) + " with older text at lower precision\n"
               : "\n") +
          verdict(estimate, asked);
 }
@@ -81,9 +80,8 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
   if (console.json())
     console.document(to_json(estimate, n_tokens));
   else
-    console.data(engine->config().name + ", recipe " + recipe.name() + ", " +
-                 with_thousands(n_tokens) + " tokens\n" +
-                 to_text(estimate, {.budget = budget > 0, .gpu = engine->on_gpu()}));
+    console.data(engine->config().name + ", recipe " + recipe.name() + ", " + count_text(n_tokens) +
+                 " tokens\n" + to_text(estimate, {.budget = budget > 0, .gpu = engine->on_gpu()}));
   return estimate.fits ? int{kExitOk} : int{kExitMemory};
 }
 

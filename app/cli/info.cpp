@@ -6,6 +6,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "kernels/base/main_memory.h"
+#include "kernels/base/size_text.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/limits/precision_floor.h"
@@ -25,7 +26,7 @@ std::string padded(std::string_view text, std::size_t width) {
 }
 
 std::string of_parts(const runtime::GgufFile& file) {
-  return file.n_parts() == 1 ? "" : " in " + with_thousands(file.n_parts()) + " shards";
+  return file.n_parts() == 1 ? "" : " in " + count_text(file.n_parts()) + " shards";
 }
 
 // The model's profiles, shown after what the file itself says; all null for a model that cannot run
@@ -71,7 +72,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   SATCHEL_TRY_ASSIGN(const runtime::GgufFile file, runtime::GgufFile::open(path));
   Json metadata = Json::object(), tensors = Json::array();
   std::string text = path.string() + ": GGUF version " + std::to_string(file.version()) + ", " +
-                     format_bytes(file.file_bytes()) + of_parts(file) + "\n\nMetadata\n";
+                     size_text(file.file_bytes()) + of_parts(file) + "\n\nMetadata\n";
   for (const runtime::GgufEntry& entry : file.metadata()) {
     metadata[std::string(entry.key)] = describe(entry.value);
     text += "  " + padded(entry.key, 42) + describe(entry.value) + "\n";
@@ -86,10 +87,10 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
                                                          tensor.dims.begin() + tensor.n_dims)},
                        {"bytes", tensor.bytes.size()}});
     text += "  " + padded(tensor.name, 32) + padded(tensor.type_name, 6) +
-            padded(dims(tensor), 16) + format_bytes(tensor.bytes.size()) + "\n";
+            padded(dims(tensor), 16) + size_text(tensor.bytes.size()) + "\n";
   }
-  text += "\n" + with_thousands(file.tensors().size()) + " tensors, " + with_thousands(n_values) +
-          " values\n";
+  text +=
+      "\n" + count_text(file.tensors().size()) + " tensors, " + count_text(n_values) + " values\n";
   if (!console.json()) console.data(text);
   // Takes reading the whole file.
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
@@ -135,7 +136,7 @@ DeviceInUse device_in_use(const Paths& paths) {
   std::string text = "  " + padded(name, 14) + device + "\n";
   if (available.taken_at_once)
     text += "  " + padded("", 14) +
-            "memory for a model and its chats: " + format_bytes(available.most) + "\n";
+            "memory for a model and its chats: " + size_text(available.most) + "\n";
   if (const auto& why = chosen->gpu_fallback_reason) {
     text += "  GPU not used: " + why->message + " [" + why->code + "]\n";
     json["why_not_gpu"] = error_json(*why);
@@ -165,7 +166,7 @@ void machine(const Options& options, Console& console) {
   }
   text += "\nFolders\n  chats   " + paths.data_dir.string() + "\n  caches  " +
           paths.cache_dir.string() + "\n  models  " + paths.models_dir.string() +
-          "\n\nFree memory: " + format_bytes(free_main_memory()) + "\n";
+          "\n\nFree memory: " + size_text(free_main_memory()) + "\n";
   if (console.json()) {
     console.document({{"schema", 1},
                       {"version", SATCHEL_VERSION},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/input.h"
+#include "kernels/base/size_text.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/limits/precision_floor.h"
 #include "runtime/limits/presets.h"
@@ -32,12 +33,12 @@ std::string share_of(std::size_t n, const runtime::MemoryChange& change) {
 // The effect of a limit that may be too low for all the text to be reread.
 std::string describe_reclaim(const runtime::MemoryChange& change) {
   if (change.limit_all == 0) return "";
-  const std::string all = " A limit of " + format_bytes(change.limit_all) + " avoids that.";
+  const std::string all = " A limit of " + size_text(change.limit_all) + " avoids that.";
   if (change.bytes_all <= change.bytes_after)
     return " With this limit, text may drop to lower precision again while it is reread." + all;
   return " With this limit, text drops to lower precision again until it takes " +
-         format_bytes(change.bytes_after) + " at most, instead of " +
-         format_bytes(change.bytes_all) + "." +
+         size_text(change.bytes_after) + " at most, instead of " + size_text(change.bytes_all) +
+         "." +
          (change.bytes_after <= change.bytes_before ? " Rereading would restore almost nothing."
                                                     : "") +
          all;
@@ -50,8 +51,8 @@ std::string reason_of(const runtime::MemoryChange& change) {
 
 std::string cost_text(const runtime::Fidelity& cost) {
   if (cost.n_tokens == 0) return " The effect on accuracy is not measured.";
-  return " Measured on the last " + with_thousands(cost.n_tokens) + " tokens: same next token " +
-         format_percent(cost.agreement) + " of the time, KL " + format_fixed(cost.kl, 4) + ".";
+  return " Measured on the last " + count_text(cost.n_tokens) + " tokens: same next token " +
+         format_percent(cost.agreement) + " of the time, KL " + fixed_text(cost.kl, 4) + ".";
 }
 
 }  // namespace
@@ -77,8 +78,8 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
 
 std::string describe_far(const kvcache::CacheStats& stats) {
   if (stats.far_bytes == 0) return "";
-  return format_bytes(stats.far_bytes) + " of keys and values are on disk, exactly as they were; " +
-         format_bytes(stats.copy_bytes) + " of these are in memory as well for now.";
+  return size_text(stats.far_bytes) + " of keys and values are on disk, exactly as they were; " +
+         size_text(stats.copy_bytes) + " of these are in memory as well for now.";
 }
 
 std::string describe_limit(const kvcache::CacheStats& stats) {
@@ -87,8 +88,8 @@ std::string describe_limit(const kvcache::CacheStats& stats) {
                            : format_percent(static_cast<double>(stats.n_resting) /
                                             static_cast<double>(stats.n_kept + stats.n_resting)) +
                                  " of what the chat keeps is on disk until a question needs it. ";
-  return "The memory limit is " + format_bytes(stats.arena_bytes) + "; " +
-         format_bytes(stats.arena_used_bytes) + " is in use. " + at_rest +
+  return "The memory limit is " + size_text(stats.arena_bytes) + "; " +
+         size_text(stats.arena_used_bytes) + " is in use. " + at_rest +
          (stats.far_bytes == 0 ? "" : describe_far(stats) + " ") +
          "\"/limit 40MB\" shows what another limit would do, \"/limit 40MB now\" "
          "applies it.";
@@ -124,18 +125,18 @@ std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::Cache
 
 std::string describe_done(const runtime::MemoryChange& done) {
   if (done.n_reread == 0) return describe(done);
-  return format_bytes(done.bytes_after) + " instead of " + format_bytes(done.bytes_before) + "; " +
-         with_thousands(done.n_reread) + " tokens were reread." + reason_of(done);
+  return size_text(done.bytes_after) + " instead of " + size_text(done.bytes_before) + "; " +
+         count_text(done.n_reread) + " tokens were reread." + reason_of(done);
 }
 
 std::string describe(const runtime::MemoryChange& change) {
   if (!change.fits)
     return "That does not fit: this chat needs a limit of at least " +
-           format_bytes(change.limit_least) + ".";
+           size_text(change.limit_least) + ".";
   const std::string bytes =
-      format_bytes(change.bytes_after) + " instead of " + format_bytes(change.bytes_before);
+      size_text(change.bytes_after) + " instead of " + size_text(change.bytes_before);
   if (change.n_reread > 0)
-    return "About " + bytes + "; " + with_thousands(change.n_reread) + " tokens must be reread" +
+    return "About " + bytes + "; " + count_text(change.n_reread) + " tokens must be reread" +
            (change.reread_ms > 0 ? ", which takes about " + duration_text(change.reread_ms) : "") +
            "." + reason_of(change) + describe_reclaim(change);
   if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/cli/text_table.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -21,7 +22,7 @@ static_assert(std::size(kCauses) == runtime::kLedgerCauses);
 static_assert(std::size(kReasons) == runtime::kLedgerCauses);
 
 std::string kl_text(double kl) {
-  return kl > 0 && kl < 0.0005 ? "< 0.001" : format_fixed(kl, 3);
+  return kl > 0 && kl < 0.0005 ? "< 0.001" : fixed_text(kl, 3);
 }
 
 std::string ago(std::int64_t ms) {
@@ -33,7 +34,7 @@ std::string ago(std::int64_t ms) {
 }
 
 std::string measured_text(std::size_t at, std::int64_t ms, std::int64_t now_ms) {
-  return " (measured at token " + with_thousands(at) + ", " + ago(now_ms - ms) + ")";
+  return " (measured at token " + count_text(at) + ", " + ago(now_ms - ms) + ")";
 }
 
 // "message corrected: 1,234 moved, 160 read, no time saved"
@@ -41,26 +42,25 @@ std::string step_text(const LedgerEntry& entry) {
   const runtime::Reuse& reuse = entry.reuse;
   std::string text = entry.n_steps == 1
                          ? std::string(kReasons[static_cast<std::size_t>(entry.cause)])
-                         : with_thousands(entry.n_steps) + " steps";
+                         : count_text(entry.n_steps) + " steps";
   if (reuse.n_tokens + reuse.n_read == 0) return text;
-  text +=
-      ": " + with_thousands(reuse.n_tokens) + " moved, " + with_thousands(reuse.n_read) + " read";
+  text += ": " + count_text(reuse.n_tokens) + " moved, " + count_text(reuse.n_read) + " read";
   return text + (reuse.saves_time() ? "" : ", no time saved");
 }
 
 Cells row_of(const LedgerEntry& entry) {
   const runtime::Fidelity& cost = entry.fidelity;
   const std::string step = step_text(entry);
-  Cells row = {date_text(entry.at_ms),          step,
-               with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
-               with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
-               format_bytes(entry.bytes_after)};
+  Cells row = {date_text(entry.at_ms),      step,
+               count_text(entry.n_tokens),  count_text(entry.n_lowered),
+               count_text(entry.n_evicted), size_text(entry.bytes_before),
+               size_text(entry.bytes_after)};
   if (cost.n_tokens == 0) {
     row.insert(row.end(), {"-", "-", "-", "not measured"});
   } else {
     row.insert(row.end(),
                {format_percent(cost.agreement), kl_text(cost.kl),
-                format_percent(cost.attention_kept), "token " + with_thousands(cost.measured_at)});
+                format_percent(cost.attention_kept), "token " + count_text(cost.measured_at)});
   }
   return row;
 }
@@ -107,7 +107,7 @@ Json to_json(std::span<const LedgerEntry> ledger) {
 }
 
 std::string describe_placed(std::size_t n_placed, std::size_t n_tokens) {
-  return "Moved, not read: " + with_thousands(n_placed) + " of " + with_thousands(n_tokens) +
+  return "Moved, not read: " + count_text(n_placed) + " of " + count_text(n_tokens) +
          " tokens stand as they were read behind other text. They do not reflect what stands "
          "before "
          "them now (/exact reads them again).";
@@ -133,7 +133,7 @@ std::string describe(const runtime::Fidelity& fidelity, std::span<const LedgerEn
 
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {
   if (recall.n_asked == 0) return "Recall: not measured yet.";
-  return "Recall: " + with_thousands(recall.n_said) + " of " + with_thousands(recall.n_asked) +
+  return "Recall: " + count_text(recall.n_said) + " of " + count_text(recall.n_asked) +
          " facts from the text repeated correctly" +
          measured_text(recall.measured_at, recall.measured_ms, now_ms) + ".";
 }
@@ -147,10 +147,10 @@ std::string describe(std::span<const LedgerEntry> ledger) {
     n_evicted += entry.n_evicted;
     n_moved += entry.reuse.n_tokens;
   }
-  return "Ledger: " + with_thousands(n_steps) + (n_steps == 1 ? " step" : " steps") +
-         "; precision lowered for " + with_thousands(n_lowered) + " keys and values, " +
-         with_thousands(n_evicted) + " dropped" +
-         (n_moved > 0 ? "; " + with_thousands(n_moved) + " tokens moved, not read" : "") +
+  return "Ledger: " + count_text(n_steps) + (n_steps == 1 ? " step" : " steps") +
+         "; precision lowered for " + count_text(n_lowered) + " keys and values, " +
+         count_text(n_evicted) + " dropped" +
+         (n_moved > 0 ? "; " + count_text(n_moved) + " tokens moved, not read" : "") +
          ". Enter /ledger for the list.";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/base/size_text.h"
 #include "runtime/chat/chat_title.h"
 #include "runtime/chat/page_marks.h"
 
@@ -31,7 +32,7 @@ std::vector<std::string> describe(const runtime::QuotesFound& found) {
   if (lines.size() <= kQuotesShown) return lines;
   const std::size_t n_more = lines.size() - kQuotesShown;
   lines.resize(kQuotesShown);
-  lines.push_back("and " + with_thousands(n_more) + " more");
+  lines.push_back("and " + count_text(n_more) + " more");
   return lines;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/cli/console.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -38,7 +39,7 @@ std::vector<Setting> settings_in_force(const runtime::AnswerSettings& saved,
   };
   const auto count = [](const char* name, std::size_t value, std::size_t otherwise, bool is_given,
                         const char* none) {
-    return Setting{name, value == 0 ? none : with_thousands(value), is_given, value == otherwise};
+    return Setting{name, value == 0 ? none : count_text(value), is_given, value == otherwise};
   };
   return {{"system prompt", saved.system ? quoted_line(*saved.system) : "none set",
            /*is_given=*/false, !saved.system},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/meter_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/contract/document_cache.h"
 
 namespace satchel::app {
@@ -61,8 +62,8 @@ std::string describe(const std::vector<ShelvedDocument>& shelf) {
             (document.is_kept ? "kept        " : "with a chat ") + " " + document.title + "\n";
     for (const kvcache::SavedCache& cache : document.caches) {
       const DocumentNote note = DocumentNote::of(cache.note);
-      text += "    " + with_thousands(cache.n_tokens) + " tokens, " +
-              format_bytes(cache.record_bytes) + ", " + note.model + ", " + note.recipe + "\n";
+      text += "    " + count_text(cache.n_tokens) + " tokens, " + size_text(cache.record_bytes) +
+              ", " + note.model + ", " + note.recipe + "\n";
     }
     if (document.caches.empty()) text += "    not read yet\n";
   }

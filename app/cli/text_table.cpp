@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/cli/console.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -53,7 +54,7 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 
 std::string short_percent(double share) {
   const double percent = 100 * share;
-  return format_fixed(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
+  return fixed_text(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
 }
 
 std::string short_number(double value) {
@@ -62,7 +63,7 @@ std::string short_number(double value) {
   // Three digits that are not leading zeros, and none where it is small beyond interest.
   const int digits =
       size >= 100 ? 0 : std::min(6, 2 - static_cast<int>(std::floor(std::log10(size))));
-  return format_fixed(value, digits);
+  return fixed_text(value, digits);
 }
 
 }  // namespace satchel::app

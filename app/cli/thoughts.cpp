@@ -1,4 +1,5 @@
 #include "app/cli/thoughts.h"
+#include "kernels/base/size_text.h"
 
 #include <map>
 #include <utility>
@@ -35,7 +36,7 @@ Result<Thinking> thinking_named(const std::string& name) {
 }
 
 std::string describe(const runtime::Thoughts& thoughts, bool shown) {
-  return "Thought for " + duration_text(thoughts.ms) + " (" + with_thousands(thoughts.n_tokens) +
+  return "Thought for " + duration_text(thoughts.ms) + " (" + count_text(thoughts.n_tokens) +
          " tokens)." + (shown ? "" : " Use --show-thoughts to see the thoughts.");
 }
 

@@ -3,6 +3,7 @@
 #include "app/cli/model_profile.h"
 #include "app/store_key.h"
 #include "app/store_options.h"
+#include "kernels/base/size_text.h"
 #include "runtime/limits/presets.h"
 #include "storage/far/far_file.h"
 #include "storage/folder/folder.h"
@@ -153,18 +154,18 @@ Json to_json(const kvcache::CacheStats& stats) {
 namespace {
 std::string describe_fits(const kvcache::CacheStats& stats) {
   if (stats.n_fits_dropped == 0) return {};
-  return "; refit did not help in " + with_thousands(stats.n_fits_dropped) + " of " +
-         with_thousands(stats.n_fits + stats.n_fits_dropped) + " lanes and left them as they were";
+  return "; refit did not help in " + count_text(stats.n_fits_dropped) + " of " +
+         count_text(stats.n_fits + stats.n_fits_dropped) + " lanes and left them as they were";
 }
 }  // namespace
 
 std::string describe(const kvcache::CacheStats& stats) {
   if (stats.fp16_bytes == 0) return "empty";
-  return format_bytes(stats.bytes) + ", " + format_bytes(stats.fp16_bytes) + " in fp16 (" +
+  return size_text(stats.bytes) + ", " + size_text(stats.fp16_bytes) + " in fp16 (" +
          format_percent(static_cast<double>(stats.bytes) / static_cast<double>(stats.fp16_bytes)) +
          ")" + describe_fits(stats) +
          (stats.n_pending == 0 ? ""
-                               : "; compressing " + with_thousands(stats.n_pending) + " tokens, " +
+                               : "; compressing " + count_text(stats.n_pending) + " tokens, " +
                                      format_percent(static_cast<double>(stats.n_pending_probed) /
                                                     static_cast<double>(stats.n_pending)));
 }

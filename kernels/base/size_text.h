@@ -1,12 +1,22 @@
-// Sizes, counts and times as text for people: "612 bytes", "8.5 MB"; "8,192"; "0.21 s".
+// Sizes, counts and times as text for people: "612 bytes", "8.5 MB"; "8,192"; "0.21 s". The same
+// in every locale, also where a host has set another.
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <string>
+#include <system_error>
 
 namespace satchel {
+
+// "0.97".
+inline std::string fixed_text(double value, int digits) {
+  std::array<char, 64> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value,
+                                          std::chars_format::fixed, digits);
+  return error == std::errc() ? std::string(text.data(), end) : "?";
+}
 
 // Decimal units; one digit after the point from kB up.
 inline std::string size_text(std::size_t bytes) {
@@ -15,20 +25,13 @@ inline std::string size_text(std::size_t bytes) {
   double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;
   for (; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
-  return text.data();
+  return fixed_text(value, 1) + ' ' + kUnits[unit];
 }
 
 // "4.2 ms", "0.21 s", "31.0 s", "3 min 5 s".
 inline std::string duration_text(double ms) {
-  const auto number = [](int digits, double value, const char* unit) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.*f %s", digits, value, unit);
-    return std::string(text.data());
-  };
-  if (ms < 100) return number(ms < 10 ? 1 : 0, ms, "ms");
-  if (ms < 60'000) return number(ms < 10'000 ? 2 : 1, ms / 1000, "s");
+  if (ms < 100) return fixed_text(ms, ms < 10 ? 1 : 0) + " ms";
+  if (ms < 60'000) return fixed_text(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
   const auto seconds = static_cast<std::size_t>(ms / 1000);
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }

@@ -9,6 +9,7 @@
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/agreement.h"
 #include "app/eval/measure/packed_text.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -65,15 +66,15 @@ class AgreementTask final : public Task {
 Result<void> AgreementTask::prepare(runtime::Engine& engine) {
   if (options_.n_tokens > engine.config().context)
     return Error{ErrorKind::invalid, "CONTEXT_FULL",
-                 "--tokens asks for " + with_thousands(options_.n_tokens) +
-                     " tokens, but the model's context is " +
-                     with_thousands(engine.config().context) + "."};
+                 "--tokens asks for " + count_text(options_.n_tokens) +
+                     " tokens, but the model's context is " + count_text(engine.config().context) +
+                     "."};
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     SATCHEL_TRY_ASSIGN(Ids ids, runtime::raw_ids(engine.tokenizer(), texts_[i]));
     if (ids.size() < options_.n_tokens)
       return Error{ErrorKind::invalid, "PARAM",
-                   "\"" + options_.texts[i] + "\" has " + with_thousands(ids.size()) +
-                       " tokens, but --tokens asks for " + with_thousands(options_.n_tokens) + "."};
+                   "\"" + options_.texts[i] + "\" has " + count_text(ids.size()) +
+                       " tokens, but --tokens asks for " + count_text(options_.n_tokens) + "."};
     ids.resize(options_.n_tokens);
     items_.push_back({.set = std::filesystem::path(options_.texts[i]).stem().string(),
                       .name = options_.texts[i],

@@ -14,6 +14,7 @@
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/measure/speed.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -126,11 +127,11 @@ std::string line_of(const Json& row) {
   line += row["recipe"].get<std::string>() + " " + format_percent(row["keep"]);
   line.resize(std::max<std::size_t>(line.size(), 28), ' ');
   const double pack_ms = row["second_pass_ms"];  // 0: none was wanted
-  return line + right_aligned(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
+  return line + right_aligned(fixed_text(row["prefill_tokens_per_s"], 1), 10) +
          right_aligned(pack_ms > 0 ? duration_text(pack_ms) : "-", 13) +
-         right_aligned(format_fixed(row["reading_times_first"], 2) + " x", 10) +
-         right_aligned(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
-         format_bytes(row["cache"]["kv_bytes"]) + "\n";
+         right_aligned(fixed_text(row["reading_times_first"], 2) + " x", 10) +
+         right_aligned(fixed_text(row["decode_tokens_per_s"], 1), 14) + "  " +
+         size_text(row["cache"]["kv_bytes"]) + "\n";
 }
 
 Result<void> run(const BenchOptions& options, Console& console) {

@@ -11,6 +11,7 @@
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/variants.h"
 #include "app/eval/measure/speed.h"
+#include "kernels/base/size_text.h"
 #include "kernels/registry/registry.h"
 
 namespace satchel::app {
@@ -42,9 +43,9 @@ constexpr const char* kHead =
 
 std::string line_of(const Json& row) {
   return padded(row["model"], 9) + padded(row["recipe"], 13) +
-         padded(with_thousands(row["parameters"].get<std::size_t>()), 12) +
-         padded(format_fixed(row["fp16_bytes_per_token"], 0) + " bytes", 16) +
-         padded(format_bytes(row["cache_bytes"]), 12) + duration_text(row["ms_per_token"]) + "\n";
+         padded(count_text(row["parameters"].get<std::size_t>()), 12) +
+         padded(fixed_text(row["fp16_bytes_per_token"], 0) + " bytes", 16) +
+         padded(size_text(row["cache_bytes"]), 12) + duration_text(row["ms_per_token"]) + "\n";
 }
 
 Result<void> run(const BlocksOptions& options, Console& console) {

@@ -12,6 +12,7 @@
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/measure/draft_speed.h"
 #include "app/eval/measure/speed.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -60,7 +61,7 @@ Result<Texts> texts_of(const DraftOptions& options, const runtime::Tokenizer& to
   const std::size_t n = options.n_answer;
   if (ids.size() < 4 * n)
     return Error{ErrorKind::invalid, "PARAM",
-                 options.text + " has " + with_thousands(ids.size()) +
+                 options.text + " has " + count_text(ids.size()) +
                      " tokens; four times --answer are needed."};
   // From the middle, and long enough that no edit leaves fewer tokens.
   const std::size_t begin = std::min(text.find(' ', text.size() / 2), text.size());
@@ -118,13 +119,13 @@ constexpr const char* kHead =
     "recipe           answer  tokens  steps  accepted    plain tok/s  with drafts  times\n";
 
 std::string line_of(const Json& row) {
-  const auto count = [&](const char* name) { return with_thousands(row[name].get<std::size_t>()); };
+  const auto count = [&](const char* name) { return count_text(row[name].get<std::size_t>()); };
   return padded(row["recipe"], 17) + padded(row["answer"], 8) + right_aligned(count("tokens"), 6) +
          right_aligned(count("steps"), 7) +
          right_aligned(count("drafts_accepted") + " of " + count("drafted"), 12) +
-         right_aligned(format_fixed(row["plain_tokens_per_s"], 1), 13) +
-         right_aligned(format_fixed(row["drafted_tokens_per_s"], 1), 13) +
-         right_aligned(format_fixed(row["times_plain"], 2), 7) + "\n";
+         right_aligned(fixed_text(row["plain_tokens_per_s"], 1), 13) +
+         right_aligned(fixed_text(row["drafted_tokens_per_s"], 1), 13) +
+         right_aligned(fixed_text(row["times_plain"], 2), 7) + "\n";
 }
 
 // What the model itself says is another text for each recipe.
@@ -154,7 +155,7 @@ Result<void> run(const DraftOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   SATCHEL_TRY_ASSIGN(const Texts texts, texts_of(options, engine->tokenizer()));
   console.note(engine->config().name + " on " + engine->device() + ", behind " +
-               with_thousands(texts.document.size()) + " tokens, median of " +
+               count_text(texts.document.size()) + " tokens, median of " +
                std::to_string(options.rounds));
   Json rows = Json::array();
   if (!console.json()) console.data(kHead);
@@ -168,7 +169,7 @@ Result<void> run(const DraftOptions& options, Console& console) {
       SATCHEL_TRY_ASSIGN(const Json row,
                          measured(options, {variant, answer, texts.document.size()}, meter));
       if (row["other_logits"] > 0)
-        console.warning(variant.name + ": " + with_thousands(row["other_logits"]) +
+        console.warning(variant.name + ": " + count_text(row["other_logits"]) +
                         " tokens had other logits with drafts. This is a bug.");
       if (!console.json()) console.data(line_of(row));
       rows.push_back(row);

@@ -11,6 +11,7 @@
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/measure/reader_meter.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -56,8 +57,8 @@ Result<std::vector<std::int32_t>> ids_of(const ReadingOptions& options,
   for (const std::size_t depth : options.depths)
     if (ids.size() < depth + options.n_steps)
       return Error{ErrorKind::invalid, "PARAM",
-                   options.text + " has " + with_thousands(ids.size()) + " tokens; " +
-                       with_thousands(depth + options.n_steps) +
+                   options.text + " has " + count_text(ids.size()) + " tokens; " +
+                       count_text(depth + options.n_steps) +
                        " are needed for this depth and --steps."};
   return ids;
 }
@@ -88,18 +89,18 @@ constexpr const char* kHead =
 std::string line_of(const Json& row) {
   const double read = row["bytes_read"], held = row["bytes_held"];
   const std::string layer = " (" + std::to_string(row["worst_layer"].get<std::size_t>()) + ")";
-  return padded(with_thousands(row["depth"].get<std::size_t>()), 9) + padded(row["recipe"], 17) +
-         right_aligned(format_fixed(row["tokens_read"], 0), 11) +
+  return padded(count_text(row["depth"].get<std::size_t>()), 9) + padded(row["recipe"], 17) +
+         right_aligned(fixed_text(row["tokens_read"], 0), 11) +
          right_aligned(format_percent(row["attention_read"]), 11) +
          right_aligned(format_percent(row["attention_read_worst_layer"]) + layer, 13) +
-         right_aligned(format_bytes(static_cast<std::size_t>(read)), 14) +
+         right_aligned(size_text(static_cast<std::size_t>(read)), 14) +
          right_aligned(format_percent(read / held), 10) +
          right_aligned(format_percent(row["agreement"]), 12) +
-         right_aligned(format_fixed(row["kl"], 4), 9) +
-         right_aligned(format_fixed(row["decode_tokens_per_s_all"], 1) + " -> " +
-                           format_fixed(row["decode_tokens_per_s"], 1),
+         right_aligned(fixed_text(row["kl"], 4), 9) +
+         right_aligned(fixed_text(row["decode_tokens_per_s_all"], 1) + " -> " +
+                           fixed_text(row["decode_tokens_per_s"], 1),
                        19) +
-         right_aligned(format_fixed(row["times_all"], 2), 7) + "\n";
+         right_aligned(fixed_text(row["times_all"], 2), 7) + "\n";
 }
 
 Result<void> run(const ReadingOptions& options, Console& console) {
@@ -109,7 +110,7 @@ Result<void> run(const ReadingOptions& options, Console& console) {
   for (const Variant& variant : variants)
     SATCHEL_TRY(ensure_head_budgets(*engine, variant.recipe, console));
   console.note(engine->config().name + " on " + engine->device() + ", " +
-               with_thousands(options.n_steps) +
+               count_text(options.n_steps) +
                " steps each way in turn; \"attention\": the share of it on tokens that are read");
   Json rows = Json::array();
   if (!console.json()) console.data(kHead);

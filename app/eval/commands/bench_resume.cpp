@@ -12,6 +12,7 @@
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/measure/resume_speed.h"
 #include "app/eval/measure/speed.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -82,13 +83,13 @@ constexpr const char* kHead =
     "prefill\n";
 
 std::string line_of(const Json& row) {
-  const auto bytes = [&](const char* name) { return format_bytes(row[name].get<std::size_t>()); };
+  const auto bytes = [&](const char* name) { return size_text(row[name].get<std::size_t>()); };
   const auto time = [&](const char* name) { return duration_text(row[name]); };
   const std::string plain = time("plain_read_ms_cold") + " (" +
                             format_percent(row["share_of_plain_read_cold"]) + " of its speed)";
   const std::string name =
       row["recipe"].get<std::string>() + (row["thinned"].get<bool>() ? ", thinned" : "");
-  return padded(name, 19) + padded(with_thousands(row["tokens"]), 11) +
+  return padded(name, 19) + padded(count_text(row["tokens"]), 11) +
          padded(bytes("bytes_on_disk"), 9) + padded(bytes("bytes_fp16"), 11) +
          padded(time("resume_ms_warm"), 10) + padded(time("resume_ms_cold"), 10) +
          padded(plain, 18) + time("prefill_ms") + "\n";
@@ -97,7 +98,7 @@ std::string line_of(const Json& row) {
 // What makes a row less than it seems.
 void warn(const Variant& variant, const eval::ResumeRounds& rounds, Console& console) {
   if (rounds.n_reread > 0)
-    console.warning(variant.name + ": " + with_thousands(rounds.n_reread) +
+    console.warning(variant.name + ": " + count_text(rounds.n_reread) +
                     " tokens were not in the saved cache and were read again, so these times are "
                     "not those of a resume.");
   if (rounds.still_there > 0)

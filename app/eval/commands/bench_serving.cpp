@@ -14,6 +14,7 @@
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/measure/serving.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -94,8 +95,8 @@ std::string line_of(const Json& row) {
     return measured + " (" + time(possible) + ")";
   };
   const Json &chats = row["concurrency"], &change = row["switch"];
-  const std::string n_chats = with_thousands(chats["chats"].get<std::size_t>()) + " (" +
-                              with_thousands(chats["chats_fp16"].get<std::size_t>()) + ")";
+  const std::string n_chats = count_text(chats["chats"].get<std::size_t>()) + " (" +
+                              count_text(chats["chats_fp16"].get<std::size_t>()) + ")";
   return padded(row["recipe"], 19) + padded(n_chats, 17) +
          padded(beside(time(row["prefill"]["ms"]), row["prefill"]["possible_ms"]), 22) +
          padded(beside(time(row["decode"]["ms_per_token"]), row["decode"]["possible_ms"]), 22) +
@@ -124,12 +125,12 @@ Result<void> run(const ServingOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const eval::ServingSpec spec, spec_of(options, *engine));
   const eval::MachineLimits machine = limits_of(*engine, options.common);
   console.note(engine->config().name + " on " + engine->device() + ", chats of " +
-               with_thousands(spec.n_tokens) + " tokens, limit " + format_bytes(spec.limit_bytes) +
+               count_text(spec.n_tokens) + " tokens, limit " + size_text(spec.limit_bytes) +
                ", median of " + std::to_string(spec.rounds));
   if (machine.fma_flops_per_s > 0)
     console.note("This machine reads " +
-                 format_bytes(static_cast<std::size_t>(machine.read_bytes_per_s)) +
-                 " per second and makes " + format_fixed(machine.fma_flops_per_s / 1e9, 0) +
+                 size_text(static_cast<std::size_t>(machine.read_bytes_per_s)) +
+                 " per second and makes " + fixed_text(machine.fma_flops_per_s / 1e9, 0) +
                  " GFLOPS in fp32.");
   Json rows = Json::array();
   if (!console.json()) console.data(kHead);

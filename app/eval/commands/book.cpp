@@ -10,6 +10,7 @@
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/book_reading.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -27,15 +28,14 @@ std::size_t count(const eval::BookReading& read, bool eval::BookAnswer::*is) {
 
 std::string text_of(const eval::BookReading& read) {
   const std::string n = std::to_string(read.answers.size());
-  return with_thousands(read.n_tokens) + " tokens in " + std::to_string(read.n_parts) +
+  return count_text(read.n_tokens) + " tokens in " + std::to_string(read.n_parts) +
          " parts\nfirst part read after " + duration_text(read.first_part_ms) + ", all after " +
          duration_text(read.read_ms) + ", and " + duration_text(read.idle_ms) +
          " of work that may wait\nheld: " + describe(read.stats) +
-         "\non disk: " + format_bytes(read.disk_bytes) + ", saved in " +
-         duration_text(read.save_ms) + "\nopened again in " + duration_text(read.resume_ms) + ", " +
-         with_thousands(read.n_reread) + " tokens read again\n" +
-         std::to_string(count(read, &eval::BookAnswer::right)) + " of " + n +
-         " answers right, the fact's part seen in " +
+         "\non disk: " + size_text(read.disk_bytes) + ", saved in " + duration_text(read.save_ms) +
+         "\nopened again in " + duration_text(read.resume_ms) + ", " + count_text(read.n_reread) +
+         " tokens read again\n" + std::to_string(count(read, &eval::BookAnswer::right)) + " of " +
+         n + " answers right, the fact's part seen in " +
          std::to_string(count(read, &eval::BookAnswer::in_reach)) + ", " +
          duration_text(read.answer_ms) + " each\n" +
          std::to_string(count(read, &eval::BookAnswer::right_told)) +

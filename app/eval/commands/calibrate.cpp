@@ -12,6 +12,7 @@
 #include "app/eval/commands/atomic_file.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/text_files.h"
+#include "kernels/base/size_text.h"
 #include "runtime/profile/profile_files.h"
 
 namespace satchel::app {
@@ -65,7 +66,7 @@ std::string listed(const Json& texts) {
   std::string out;
   for (const Json& text : texts)
     out += (out.empty() ? "" : ", ") + text["name"].get<std::string>() + " (" +
-           with_thousands(text["tokens"]) + " tokens)";
+           count_text(text["tokens"]) + " tokens)";
   return out;
 }
 
@@ -86,15 +87,15 @@ Json report(const Found& all, double took_ms) {
 }
 
 std::string report_text(const Json& report) {
-  std::string text = report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
+  std::string text = report["name"].get<std::string>() + ": " + count_text(report["lanes"]) +
                      " KV heads, calibrated on " + listed(report["texts"]) + "\n";
   if (!report["gain_bits"].is_null())
-    text += "  keys need " + format_fixed(report["gain_bits"], 2) +
+    text += "  keys need " + fixed_text(report["gain_bits"], 2) +
             " fewer bits per value in these bases than with evenly spread bits, at equal error "
             "(mean over the heads)\n";
   if (!report["value_share_of_fifth"].is_null())
     text += "  a fifth of the value coordinates hold " +
-            format_fixed(100 * report["value_share_of_fifth"].get<double>(), 0) +
+            fixed_text(100 * report["value_share_of_fifth"].get<double>(), 0) +
             " % of the values' variance (mean over the heads)\n";
   return text;
 }
@@ -135,7 +136,7 @@ Result<void> predict(const CalibrateOptions& options, const TextFiles& texts, At
                  format_percent(found->keys_explained) + " of the keys and " +
                  format_percent(found->values_explained) + " of the values\n");
   }
-  console.note("Saved " + format_bytes(bytes.size()) + " to \"" + options.output +
+  console.note("Saved " + size_text(bytes.size()) + " to \"" + options.output +
                "\". Only \"satchel eval prediction\" uses the file.");
   return {};
 }
@@ -162,7 +163,7 @@ Result<void> run(const CalibrateOptions& options, Console& console) {
   }
   SATCHEL_TRY(kept);
   const auto own = runtime::key_bases_file(standard_paths({}).profiles, engine->fingerprint());
-  console.note("Took " + duration_text(took_ms) + ". Saved " + format_bytes(document["bytes"]) +
+  console.note("Took " + duration_text(took_ms) + ". Saved " + size_text(document["bytes"]) +
                " to \"" + (options.output.empty() ? own.string() : options.output) + "\".");
   if (options.output.empty())
     console.note(

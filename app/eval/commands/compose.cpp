@@ -8,6 +8,7 @@
 #include "app/cli/workbench.h"
 #include "app/eval/commands/composed_items.h"
 #include "app/eval/commands/evaluate.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -37,7 +38,7 @@ std::vector<Way> ways_of(const ComposeOptions& options) {
     ways.push_back({format_percent(share) + " asked for", {.of = Of::asked, .share = share}});
   }
   for (const double alpha : options.alphas)
-    ways.push_back({"by context " + format_fixed(alpha, 2), {.of = Of::context, .share = alpha}});
+    ways.push_back({"by context " + fixed_text(alpha, 2), {.of = Of::context, .share = alpha}});
   return ways;
 }
 
@@ -70,9 +71,9 @@ std::string line_of(const Json& row) {
   };
   const std::size_t n_judged = row["questions"];
   return padded(row["way"], 22) + padded(duration_text(row["first_token_ms"]), 14) +
-         padded("1/" + format_fixed(row["times_reading"], 1), 12) + percent("read_again") +
+         padded("1/" + fixed_text(row["times_reading"], 1), 12) + percent("read_again") +
          padded(n_judged > 0 ? format_percent(row["right"]) : "-", 10) + percent("same_token") +
-         (row.contains("kl_nats") ? format_fixed(row["kl_nats"], 4) : "-") + "\n";
+         (row.contains("kl_nats") ? fixed_text(row["kl_nats"], 4) : "-") + "\n";
 }
 
 Result<void> run(const ComposeOptions& options, Console& console) {

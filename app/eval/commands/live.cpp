@@ -11,6 +11,7 @@
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/live_chat.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -37,10 +38,10 @@ std::string table_of(const eval::LiveChat& chat) {
   std::vector<Cells> lines = {{"messages", "tokens", "memory", "chat", "on disk", "reading",
                                "answer", "times", "idle", "saving", "right", "stale"}};
   for (const eval::LiveRow& row : chat.rows)
-    lines.push_back({with_thousands(row.n_messages), with_thousands(row.n_tokens),
-                     format_bytes(row.used_bytes), format_bytes(row.held_bytes),
-                     format_bytes(row.disk_bytes), duration_text(row.read_ms),
-                     duration_text(row.answer_ms), format_fixed(times_first(row, chat), 2),
+    lines.push_back({count_text(row.n_messages), count_text(row.n_tokens),
+                     size_text(row.used_bytes), size_text(row.held_bytes),
+                     size_text(row.disk_bytes), duration_text(row.read_ms),
+                     duration_text(row.answer_ms), fixed_text(times_first(row, chat), 2),
                      duration_text(row.idle_ms), duration_text(row.save_ms),
                      std::to_string(row.n_right) + " of " + std::to_string(row.n_asked),
                      std::to_string(row.n_stale)});
@@ -57,7 +58,7 @@ std::string resumes_of(const eval::LiveChat& chat) {
     if (resume.is_same())
       ++n_same;
     else
-      other += "\n  after " + with_thousands(resume.n_messages) + " messages: \"" +
+      other += "\n  after " + count_text(resume.n_messages) + " messages: \"" +
                resume.answer_there + "\" instead of \"" + resume.answer + "\"";
   }
   if (chat.resumes.empty()) return {};
@@ -113,7 +114,7 @@ Result<void> run(const LiveOptions& options, Console& console) {
                                            .n_questions = 0,
                                            .seed = options.seed});
   const auto told = [&](const eval::LiveRow& row) {
-    console.status(with_thousands(row.n_messages) + " of " + with_thousands(chat.messages.size()) +
+    console.status(count_text(row.n_messages) + " of " + count_text(chat.messages.size()) +
                    " messages");
   };
   SATCHEL_TRY_ASSIGN(const eval::LiveChat held,

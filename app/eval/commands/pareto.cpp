@@ -7,6 +7,7 @@
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/pareto_front.h"
 #include "app/eval/commands/task_options.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -105,8 +106,7 @@ std::string table_of(const Sweep& sweep) {
   for (const std::size_t at : order) {
     const Row& row = sweep.rows[at];
     Cells cells = {row.variant->name, short_percent(row.variant->recipe.keep()),
-                   short_percent(bytes_share(row, sweep.of_body)),
-                   format_bytes(row.all.held.bytes)};
+                   short_percent(bytes_share(row, sweep.of_body)), size_text(row.all.held.bytes)};
     for (std::size_t i = 0; i < sweep.measures.size(); ++i) {
       const std::size_t measure = sweep.measures[i];
       cells.push_back(estimate_text(task.measures()[measure], row.all.estimates[measure]));

@@ -11,6 +11,7 @@
 #include "app/cli/workbench.h"
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/measure/prediction_meter.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -48,8 +49,8 @@ Result<std::vector<std::vector<std::int32_t>>> ids_of(const runtime::Engine& eng
                        runtime::raw_ids(engine.tokenizer(), texts[i]));
     if (ids.size() < options.n_tokens)
       return Error{ErrorKind::invalid, "PARAM",
-                   "\"" + options.texts[i] + "\" has " + with_thousands(ids.size()) +
-                       " tokens, but --tokens asks for " + with_thousands(options.n_tokens) + "."};
+                   "\"" + options.texts[i] + "\" has " + count_text(ids.size()) +
+                       " tokens, but --tokens asks for " + count_text(options.n_tokens) + "."};
     ids.resize(options.n_tokens);
     out.push_back(std::move(ids));
   }
@@ -82,9 +83,9 @@ constexpr const char* kHead =
 
 std::string line_of(const Json& row) {
   return padded(row["way"], 37) + padded(duration_text(row["first_token_ms"]), 14) +
-         padded("1/" + format_fixed(row["times_reading"], 1), 12) +
-         padded(format_percent(row["same_token"]), 13) +
-         padded(format_fixed(row["kl_nats"], 4), 10) + format_fixed(row["nll_nats"], 3) + "\n";
+         padded("1/" + fixed_text(row["times_reading"], 1), 12) +
+         padded(format_percent(row["same_token"]), 13) + padded(fixed_text(row["kl_nats"], 4), 10) +
+         fixed_text(row["nll_nats"], 3) + "\n";
 }
 
 Result<void> run(const PredictionOptions& options, Console& console) {

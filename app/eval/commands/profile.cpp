@@ -11,6 +11,7 @@
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/commands/text_files.h"
 #include "app/eval/lane_rules/lane_rule.h"
+#include "kernels/base/size_text.h"
 #include "runtime/profile/correlation.h"
 #include "runtime/profile/profile_files.h"
 
@@ -82,13 +83,13 @@ std::string report_text(const Json& report) {
             format_percent(row["held_by_fullest"]["1/5"]) + " and " +
             format_percent(row["held_by_fullest"]["1/3"]);
     if (report["texts"].size() > 1)
-      text += "; correlation between texts " + format_fixed(row["correlation_mean"], 2) +
-              " (lowest " + format_fixed(row["correlation_least"], 2) + ")";
+      text += "; correlation between texts " + fixed_text(row["correlation_mean"], 2) +
+              " (lowest " + fixed_text(row["correlation_least"], 2) + ")";
     text += "\n";
   }
   if (report.contains("agreement"))
     text += "  key importance: agrees with KVzip on an unseen text to " +
-            format_fixed(report["agreement"], 2) +
+            fixed_text(report["agreement"], 2) +
             (report["learned"] ? "" : "; too low, so it is not used") + "\n";
   return text;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/text_table.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -133,13 +134,13 @@ Json part_json(const Task& task, const Part& part) {
 
 Cells cells_of(const Task& task, const std::string& name, const std::string& keep,
                const Part& part) {
-  Cells cells = {name, keep, with_thousands(static_cast<std::size_t>(part.estimates.front().n))};
+  Cells cells = {name, keep, count_text(static_cast<std::size_t>(part.estimates.front().n))};
   for (std::size_t i = 0; i < part.estimates.size(); ++i)
     if (task.measures()[i].shown != Shown::nowhere)
       cells.push_back(estimate_text(task.measures()[i], part.estimates[i]));
   if (part.n_items == 0) return cells;  // of a kind
   if (part.held.fp16_bytes > 0) {
-    cells.push_back(format_bytes(part.held.bytes));
+    cells.push_back(size_text(part.held.bytes));
     cells.push_back(short_percent(share(part.held.bytes, part.held.fp16_bytes)));
   } else {
     cells.insert(cells.end(), 2, "-");

@@ -13,6 +13,7 @@
 #include "app/eval/commands/needle_file.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/needle_reading.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::app {
 namespace {
@@ -149,7 +150,7 @@ Json scored(const Row& row, const Row& full) {
 }
 
 std::string points(double share) {
-  return format_fixed(100 * share, 1);
+  return fixed_text(100 * share, 1);
 }
 
 std::string text_of(std::span<const Row> rows, std::size_t n_questions) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/base/size_text.h"
 #include "runtime/contract/cache_key.h"
 #include "runtime/limits/presets.h"
 #include "support/failing_journal.h"
@@ -22,11 +23,6 @@ using SessionTest = ChatTest;
 
 std::size_t n_tokens(std::string_view text) {
   return value_of(shared_engine().tokenizer().encode(text, SpecialText::as_text)).size();
-}
-
-std::string with_thousands(std::size_t n) {
-  const std::string last = std::to_string(n % 1000);
-  return std::to_string(n / 1000) + "," + std::string(3 - last.size(), '0') + last;
 }
 
 TEST_F(SessionTest, a_message_is_in_the_journal_before_anything_reads_it) {
@@ -218,8 +214,8 @@ TEST_F(SessionTest, a_message_too_long_for_the_context_is_refused_with_numbers_a
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "CONTEXT_FULL");
   EXPECT_THAT(refused.error().message,
-              HasSubstr("but " + with_thousands(n_context) + " of the model's " +
-                        with_thousands(n_context) + " are left"));
+              HasSubstr("but " + count_text(n_context) + " of the model's " +
+                        count_text(n_context) + " are left"));
   EXPECT_TRUE(stored().empty());
   EXPECT_EQ(session->n_context_left(), n_context);
   EXPECT_EQ(ask(*session, "Where is the brass bell?").finish, Finish::end_of_turn);
@@ -237,7 +233,7 @@ TEST_F(SessionTest, an_answer_that_meets_the_end_of_the_context_says_so) {
     report = value_of(session->generate({}, {}, {}, {}));  // on and on, unasked
   EXPECT_EQ(report.finish, Finish::context_full);
   EXPECT_THAT(report.message,
-              HasSubstr("context of " + with_thousands(session->n_context()) + " tokens is full"));
+              HasSubstr("context of " + count_text(session->n_context()) + " tokens is full"));
   EXPECT_LE(session->tokens().size(), session->n_context());
   expect_journal_holds(*session);
 }
@@ -257,7 +253,7 @@ TEST_F(SessionTest, a_full_arena_is_an_error_that_says_what_to_do_and_nothing_is
   EXPECT_GT(session->n_read(), 250u);
   EXPECT_LT(session->n_read(), session->tokens().size());
   EXPECT_THAT(full.error().message,
-              HasSubstr(" " + with_thousands(session->n_read()) + " tokens have been read"));
+              HasSubstr(" " + count_text(session->n_read()) + " tokens have been read"));
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
   EXPECT_EQ(full.error().message.find("limit of"), full.error().message.rfind("limit of"))
       << "said twice, in two units: " << full.error().message;
