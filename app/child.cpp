@@ -130,9 +130,9 @@ Ending wait_for_end(pid_t child, const Watch& watch) {
 
 Error error_of(Ending ending, const std::string& name) {
   if (ending == Ending::said_too_much)
-    return {ErrorKind::invalid, "DOC_LIMIT", name + " said more than it may."};
+    return {ErrorKind::invalid, "PROCESS_LIMIT", name + " said more than it may."};
   if (ending == Ending::took_too_long)
-    return {ErrorKind::unsupported, "DOC_TIME", name + " took longer than it may."};
+    return {ErrorKind::unsupported, "PROCESS_TIME", name + " took longer than it may."};
   return {ErrorKind::cancelled, "STOPPED", name + " was stopped."};
 }
 

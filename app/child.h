@@ -18,8 +18,8 @@ namespace satchel::app {
 //          whole: no process of it outlives the call. Any other child is in our group, where Ctrl-C
 //          reaches it
 struct ChildLimits {
-  std::size_t bytes_max = SIZE_MAX;                        // of its output; else DOC_LIMIT
-  std::optional<std::chrono::milliseconds> time_max = {};  // from its start; else DOC_TIME
+  std::size_t bytes_max = SIZE_MAX;                        // of its output; else PROCESS_LIMIT
+  std::optional<std::chrono::milliseconds> time_max = {};  // from its start; else PROCESS_TIME
   std::stop_token stop = {};                               // STOPPED
 
   bool has_group() const { return time_max.has_value() || stop.stop_possible(); }

@@ -148,11 +148,13 @@ Error without_a_word(int exit_code) {
 
 Error not_read(const std::string& file, Error why) {
   const std::string name = "\"" + file + "\"";
-  if (why.code == "DOC_TIME")
-    why.message = "Reading " + name +
-                  " took more than 2 minutes, so it was stopped. Use a smaller part of it, or save "
-                  "its text as a .txt file.";
-  else if (why.code == "STOPPED")
+  if (why.code == "PROCESS_LIMIT") why = too_much_text();
+  if (why.code == "PROCESS_TIME")
+    return {why.kind, "DOC_TIME",
+            "Reading " + name +
+                " took more than 2 minutes, so it was stopped. Use a smaller part of it, or save "
+                "its text as a .txt file."};
+  if (why.code == "STOPPED")
     why.message = "Reading " + name + " was stopped.";
   else
     why.message = name + ": " + why.message;

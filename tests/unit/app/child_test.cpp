@@ -62,19 +62,19 @@ TEST_F(Child, is_not_started_once_it_is_stopped) {
 
 TEST_F(Child, that_takes_too_long_is_ended_with_all_that_it_started) {
   // The time may be over before the shell holds the line: then it never does.
-  EXPECT_EQ(code_of(shell("sleep 100000 & wait", {.time_max = 20ms})), "DOC_TIME");
-  EXPECT_EQ(code_of(shell("exec >&-; sleep 100000", {.time_max = 20ms})), "DOC_TIME")
+  EXPECT_EQ(code_of(shell("sleep 100000 & wait", {.time_max = 20ms})), "PROCESS_TIME");
+  EXPECT_EQ(code_of(shell("exec >&-; sleep 100000", {.time_max = 20ms})), "PROCESS_TIME")
       << "its output has an end, and it has none";
-  EXPECT_EQ(code_of(shell("sleep 100000 &", {.time_max = 20ms})), "DOC_TIME")
+  EXPECT_EQ(code_of(shell("sleep 100000 &", {.time_max = 20ms})), "PROCESS_TIME")
       << "it has an end, and its output has none";
 }
 
 TEST_F(Child, that_says_too_much_is_ended_with_all_that_it_started) {
   const std::string script = holds_line() + "sleep 100000 & echo begun >&3; echo seven7";
-  EXPECT_EQ(code_of(shell(script, {.bytes_max = 6, .time_max = kNever})), "DOC_LIMIT");
+  EXPECT_EQ(code_of(shell(script, {.bytes_max = 6, .time_max = kNever})), "PROCESS_LIMIT");
   EXPECT_EQ(line_.line(), "begun\n");
   EXPECT_TRUE(line_.has_ended());
-  EXPECT_EQ(code_of(shell("echo seven7; exec sleep 100000", {.bytes_max = 6})), "DOC_LIMIT")
+  EXPECT_EQ(code_of(shell("echo seven7; exec sleep 100000", {.bytes_max = 6})), "PROCESS_LIMIT")
       << "in our group, too";
 }
 

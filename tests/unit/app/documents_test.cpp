@@ -68,9 +68,14 @@ TEST(Documents, that_are_no_archive_or_lack_a_part_are_said_to_be_damaged) {
 }
 
 TEST(Documents, whose_child_was_ended_say_why_and_what_to_do) {
-  const Error late = not_read("big.pdf", {ErrorKind::unsupported, "DOC_TIME", ""});
+  const Error late = not_read("big.pdf", {ErrorKind::unsupported, "PROCESS_TIME", ""});
+  EXPECT_EQ(late.code, "DOC_TIME");
   EXPECT_TRUE(late.message.starts_with("Reading \"big.pdf\" took more than 2 minutes"));
   EXPECT_NE(late.message.find("smaller part"), late.message.npos);
+  const Error large = not_read("big.pdf", {ErrorKind::invalid, "PROCESS_LIMIT", ""});
+  EXPECT_EQ(large.code, "DOC_LIMIT");
+  EXPECT_EQ(large.message,
+            "\"big.pdf\": Its text is larger than 16 MiB. Use a smaller part of it.");
   EXPECT_EQ(not_read("big.pdf", {ErrorKind::cancelled, "STOPPED", ""}).message,
             "Reading \"big.pdf\" was stopped.");
   EXPECT_EQ(not_read("big.pdf", {ErrorKind::corrupt, "DOC_FORMAT", "It is damaged."}).message,
