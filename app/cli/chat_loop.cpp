@@ -361,7 +361,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                   " tokens; --max-tokens sets it.");
   const bool was_stopped = report.finish == runtime::Finish::stopped;
   interrupted_ = was_stopped && !asks();
-  if (was_stopped && report.answer.value != 0) {  // the window need not offer the rest
+  if (was_stopped && !end_asked() && report.answer.value != 0) {  // the window offers no rest
     runtime::ChatService& service = conversation_->service();
     (void)service.set_stopped(service.chat(conversation_->chat())->id(), report.answer);
   }
