@@ -124,6 +124,17 @@ get_cuda() {
   [ "$at" = "$root/build/cuda" ] || say "build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
 }
 
+# What reads the machine code of kernels (tests/gpu/hot_loops.txt), 6 MB, into build/disassemblers.
+disassembler_packages="nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51"
+get_disassemblers() {
+  local at=$root/build/disassemblers pip
+  [ ! -x "$at/nvidia/cu13/bin/nvdisasm" ] || return 0
+  pip=$(find_pip) || return 1
+  rm -rf "$at" "$at.part"
+  $pip install --quiet --disable-pip-version-check --retries 2 --no-deps --target "$at.part" $disassembler_packages >"$at.log" 2>&1 </dev/null || return 1
+  mv "$at.part" "$at"
+}
+
 # The clients that the server is asked through.
 client_packages="openai==3.57.0 anthropic==2.14.0 langchain-openai==1.7.4"
 

@@ -25,6 +25,7 @@ else
     get_cuda "$root/build/cuda"
     nvcc=$root/build/cuda/nvidia/cu13/bin/nvcc
   fi
+  get_disassemblers || say "continuing without the Python packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm; the test of kernels' hot loops is left out"
   cuda=(-DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$nvcc" "-DSATCHEL_CUDA_CARDS=75;120")
 fi
 build "$root/build/test" -- -DSATCHEL_TESTS=ON -DSATCHEL_WERROR=ON "${cuda[@]}"

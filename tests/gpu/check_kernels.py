@@ -10,8 +10,9 @@ it: the table is there so that this is seen.
 """
 import pathlib
 import re
-import subprocess
 import sys
+
+from kernel_table import complaints, demangled, plain, read_table
 
 HEAD = """\
 # The most that each kernel may take on any card, as nvcc 13.0 reports it (tests/gpu/check_kernels.py):
@@ -37,36 +38,15 @@ def figures_of(report):
     return found, cards
 
 
-def plain(mangled):
-    """Without namespaces, template arguments and parameters: `rotate`."""
-    names = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True).stdout
-    out = []
-    for name in names.split("\n"):
-        name = name.replace("(anonymous namespace)", "")
-        while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
-            name = shorter
-        out.append(name.split("(")[0].split("::")[-1].split()[-1] if name else name)
-    return out
-
-
 def measured(reports):
     rows, cards = {}, set()
     for report in reports:
         found, on = figures_of(report)
         cards |= on
-        for name, figures in zip(plain(list(found)), found.values()):
-            key = f"{report.name.removesuffix('.report')} {name}"
+        for name, figures in zip(demangled(list(found)), found.values()):
+            key = f"{report.name.removesuffix('.report')} {plain(name)}"
             rows[key] = tuple(map(max, rows.get(key, figures), figures))
     return rows, cards
-
-
-def read_table(table):
-    rows = {}
-    for line in table.read_text().splitlines():
-        if line and not line.startswith("#"):
-            unit, kernel, *limits = line.split()
-            rows[f"{unit} {kernel}"] = tuple(map(int, limits))
-    return rows
 
 
 def write_table(table, rows):
@@ -77,18 +57,6 @@ def write_table(table, rows):
     table.write_text(HEAD + "".join(lines))
 
 
-def complaints(rows, limits, table):
-    for key, figures in sorted(rows.items()):
-        if key not in limits:
-            yield f"{key} has no row: {figures[0]} registers, {figures[1]} bytes shared, {figures[2]} spilled"
-            continue
-        for figure, limit, what in zip(figures, limits[key], FIGURES):
-            if figure > limit:
-                yield f"{key} takes {figure} {what}, its limit is {limit}"
-    for key in sorted(limits.keys() - rows.keys()):
-        yield f"{key} has a row and is no kernel any more"
-
-
 def main(arguments):
     writes = arguments[:1] == ["--write"]
     table, *reports = map(pathlib.Path, arguments[writes:])
@@ -97,7 +65,7 @@ def main(arguments):
         sys.exit("the reports name no kernel: was it built with -Xptxas -v?")
     if writes:
         return write_table(table, rows)
-    found = list(complaints(rows, read_table(table), table))
+    found = list(complaints(rows, read_table(table, 2), FIGURES))
     for each in found:
         print(each)
     if found:
