@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace satchel::runtime {
@@ -32,8 +33,41 @@ void penalise_all(std::span<float> logits, std::span<const std::int32_t> recent,
   }
 }
 
+// A vocabulary is read in blocks: the largest of a block is a vector maximum, and only the few
+// blocks that hold a token worth keeping are read one by one.
+constexpr std::size_t kBlock = 256;
+
+template <class Visit>
+void for_each_block(std::span<const float> logits, std::size_t first, const Visit& visit) {
+  for (; first < logits.size(); first += kBlock)
+    visit(first, logits.subspan(first, std::min(kBlock, logits.size() - first)));
+}
+
+// NaN counts as nothing.
+float largest_of(std::span<const float> block) {
+  constexpr std::size_t kLanes = 16;  // four vectors at once, so that none waits for another
+  float most[kLanes];
+  std::ranges::fill(most, -std::numeric_limits<float>::infinity());
+  std::size_t i = 0;
+  for (; i + kLanes <= block.size(); i += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j)  // std::max() is no vector to g++
+      most[j] = block[i + j] > most[j] ? block[i + j] : most[j];
+  for (; i < block.size(); ++i) most[0] = std::max(most[0], block[i]);
+  return *std::ranges::max_element(most);
+}
+
 std::int32_t argmax(std::span<const float> logits) {
-  return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  float most = -std::numeric_limits<float>::infinity();
+  std::size_t first_of_best = 0;
+  for_each_block(logits, 0, [&](std::size_t first, std::span<const float> block) {
+    const float largest = largest_of(block);
+    if (largest > most) most = largest, first_of_best = first;
+  });
+  const auto from_best = logits.subspan(first_of_best);
+  const auto at = std::ranges::find(from_best, most);
+  if (at == from_best.end()) return 0;  // all NaN
+  return static_cast<std::int32_t>(first_of_best) +
+         static_cast<std::int32_t>(at - from_best.begin());
 }
 
 }  // namespace
@@ -95,12 +129,15 @@ void Sampler::rank(std::span<const float> logits) {
   for (std::size_t i = 0; i < keep; ++i)
     candidates_.push_back({static_cast<std::int32_t>(i), logits[i]});
   std::make_heap(candidates_.begin(), candidates_.end(), likelier);
-  for (std::size_t i = keep; i < logits.size(); ++i) {
-    if (!(logits[i] > candidates_.front().logit)) continue;  // an equal one has the higher id
-    std::pop_heap(candidates_.begin(), candidates_.end(), likelier);
-    candidates_.back() = {static_cast<std::int32_t>(i), logits[i]};
-    std::push_heap(candidates_.begin(), candidates_.end(), likelier);
-  }
+  for_each_block(logits, keep, [&](std::size_t first, std::span<const float> block) {
+    if (!(largest_of(block) > candidates_.front().logit)) return;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (!(block[i] > candidates_.front().logit)) continue;  // an equal one has the higher id
+      std::pop_heap(candidates_.begin(), candidates_.end(), likelier);
+      candidates_.back() = {static_cast<std::int32_t>(first + i), block[i]};
+      std::push_heap(candidates_.begin(), candidates_.end(), likelier);
+    }
+  });
   std::sort_heap(candidates_.begin(), candidates_.end(), likelier);
   while (candidates_.size() > 1 && std::isinf(candidates_.back().logit)) candidates_.pop_back();
 }

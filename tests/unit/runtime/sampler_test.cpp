@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <vector>
+
+#include "kernels/base/rng.h"
 
 namespace satchel::runtime {
 namespace {
@@ -37,6 +43,37 @@ TEST(Sampler, temperature_0_takes_the_largest_and_the_lower_id_of_a_tie) {
   Sampler sampler(Sampling::plain_greedy(0));
   EXPECT_EQ(choose(sampler, {1, 5, 2, 5}), 1);
   EXPECT_EQ(choose(sampler, {-3}), 0);
+}
+
+// Vocabularies are read in blocks. With few values ties lie in several of them, and NaN is never
+// the largest.
+TEST(Sampler, of_a_large_vocabulary_takes_what_a_look_at_every_token_takes) {
+  Rng rng(1);
+  for (const std::size_t n : {1u, 15u, 16u, 255u, 256u, 257u, 300u, 4099u}) {
+    SCOPED_TRACE(n);
+    Logits logits(n);
+    for (float& logit : logits) logit = std::floor(static_cast<float>(10 * rng.uniform()));
+    std::vector<std::int32_t> ranked(n);
+    std::iota(ranked.begin(), ranked.end(), 0);
+    std::ranges::stable_sort(ranked, std::ranges::greater{},
+                             [&](std::int32_t id) { return logits[static_cast<std::size_t>(id)]; });
+    Sampler greedy(Sampling::plain_greedy(0));
+    EXPECT_EQ(choose(greedy, logits), ranked[0]);
+    Sampling few = plain();
+    few.top_k = 3;
+    Sampler sampler(few);
+    std::set<std::int32_t> drawn;
+    for (int i = 0; i < 300; ++i) drawn.insert(choose(sampler, logits));
+    ranked.resize(std::min<std::size_t>(n, 3));
+    EXPECT_EQ(drawn, std::set<std::int32_t>(ranked.begin(), ranked.end()));
+  }
+  const float none = -std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  Sampler greedy(Sampling::plain_greedy(0));
+  EXPECT_EQ(choose(greedy, Logits(1000, none)), 0);
+  Logits late(1000, nan);
+  late[900] = -7;
+  EXPECT_EQ(choose(greedy, late), 900);
+  EXPECT_EQ(choose(greedy, Logits(1000, nan)), 0);
 }
 
 TEST(Sampler, the_same_seed_draws_the_same_tokens_and_another_seed_others) {
