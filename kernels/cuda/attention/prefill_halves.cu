@@ -155,6 +155,14 @@ struct HalvesBlock {
                                               bool all_seen,
                                               float (&logits)[kTiles][kKeys / 8][4]) const {
 #pragma unroll
+    for (unsigned t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (auto& of_keys : logits[t])
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) of_keys[i] *= memory.factors[row_of(t, i / 2)];
+      cap_logits(rows.soft_cap, logits[t]);
+    }
+#pragma unroll
     for (unsigned n = 0; n < kKeys / 8; ++n)
 #pragma unroll
       for (unsigned c = 0; c < 2; ++c) {
@@ -167,8 +175,6 @@ struct HalvesBlock {
 #pragma unroll
           for (unsigned i = 0; i < 2; ++i) {
             float& logit = logits[t][n][2 * i + c];
-            logit *= memory.factors[row_of(t, i)];
-            if (rows.soft_cap > 0) logit = rows.soft_cap * tanhf(logit / rows.soft_cap);
             logit += bias;
             if (!lives || (!all_seen && !can_attend(rows, memory.positions[row_of(t, i)], at)))
               logit = kNothing;

@@ -139,13 +139,16 @@ __device__ __forceinline__ void make_logits(const LaneRows& rows, const OwnRows&
                                             const typename F::Memory& memory, bool all_seen,
                                             float (&logits)[F::kKeys / 8][4]) {
 #pragma unroll
+  for (unsigned n = 0; n < F::kKeys / 8; ++n)
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) logits[n][i] *= factor[i / 2];
+  cap_logits(rows.soft_cap, logits);
+#pragma unroll
   for (unsigned n = 0; n < F::kKeys / 8; ++n) {
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned key = n * 8 + threadIdx.x % 4 * 2 + i % 2;
-      float logit = logits[n][i] * factor[i / 2];
-      if (rows.soft_cap > 0) logit = rows.soft_cap * tanhf(logit / rows.soft_cap);
-      logit += memory.bias[key];
+      float logit = logits[n][i] + memory.bias[key];
       if (!all_seen && !can_attend(rows, own.position[i / 2], memory.positions[key]))
         logit = kNothing;
       logits[n][i] = logit;

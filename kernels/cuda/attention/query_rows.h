@@ -67,6 +67,16 @@ __device__ __forceinline__ RowFactor factor_of(float most) {
   return {__int_as_float((127 - exponent) << 23), __int_as_float((127 + exponent) << 23)};
 }
 
+// A loop of its own: most models have no cap, and without one this is a single branch.
+template <unsigned kN>
+__device__ __forceinline__ void cap_logits(float soft_cap, float (&logits)[kN][4]) {
+  if (!(soft_cap > 0)) return;
+#pragma unroll
+  for (auto& of_tile : logits)
+#pragma unroll
+    for (float& logit : of_tile) logit = soft_cap * tanhf(logit / soft_cap);
+}
+
 // Two channels of a query; zeros where there is none.
 __device__ __forceinline__ TwoFloats two_of(const float* row, unsigned channel, unsigned head_dim) {
   if (row == nullptr || channel >= head_dim) return {0, 0};

@@ -60,6 +60,7 @@ class RowDecoder {
   static constexpr unsigned kValues = kSteps / 2;
   static constexpr bool kKeepsPlaces =
       kIsK && kSteps <= 8;  // of codes; for more there are no registers
+  static constexpr bool kKeepsScales = !kIsK && kSteps <= 8;
 
   __device__ RowDecoder(const PagePlan& plan, RowForm form, const std::byte* page, unsigned thread)
       : operand_(kIsK ? plan.k : plan.v),
@@ -68,14 +69,19 @@ class RowDecoder {
         d_(plan.head_dim),
         n_entries_(kIsK ? plan.head_dim : plan.capacity),
         thread_(thread),
-        places_() {
-    if (!has_codes() || !kKeepsPlaces) return;
-    for (unsigned i = 0; i < kValues; ++i)
-      if (channel(i) < d_) places_[i] = place_of(channel(i));
+        places_(),
+        scales_() {
+    if (!has_codes()) return;
+    for (unsigned i = 0; i < kValues; ++i) {
+      if (channel(i) >= d_) continue;
+      if (kKeepsPlaces) places_[kKeepsPlaces ? i : 0] = place_of(channel(i));
+      if (kKeepsScales) scales_[kKeepsScales ? i : 0] = scales_of(channel(i));
+    }
   }
 
   __device__ void read(unsigned token, float (&x)[kValues]) const {
     const Place of_token = kIsK || !has_codes() ? Place() : place_of(token);
+    const unsigned scales = kIsK && has_codes() ? scales_of(token) : 0;
 #pragma unroll
     for (unsigned i = 0; i < kValues; ++i) {
       x[i] = 0;
@@ -84,10 +90,13 @@ class RowDecoder {
         x[i] = plane<float>(0)[token * d_ + channel(i)];
       else if (!has_codes())
         x[i] = half_value(plane<std::uint16_t>(operand_.values_at)[token * d_ + channel(i)]);
+      else if (kIsK)
+        x[i] = value(token, scales,
+                     kKeepsPlaces ? places_[kKeepsPlaces ? i : 0] : place_of(channel(i)));
       else
         x[i] =
-            kIsK ? value(token, kKeepsPlaces ? places_[kKeepsPlaces ? i : 0] : place_of(channel(i)))
-                 : value(channel(i), of_token);
+            value(channel(i), kKeepsScales ? scales_[kKeepsScales ? i : 0] : scales_of(channel(i)),
+                  of_token);
     }
     if (!are_floats_ && operand_.transform == Transform::hadamard) transform(x);
   }
@@ -113,7 +122,12 @@ class RowDecoder {
     return {slot, slot * bits / 32, bit_of_slot(bits, slot)};
   }
 
-  __device__ float value(unsigned row, const Place& place) const {
+  // Where the scales of a row's group begin: a division, so that it is kept.
+  __device__ unsigned scales_of(unsigned row) const {
+    return row / operand_.group * n_entries_;
+  }
+
+  __device__ float value(unsigned row, unsigned scales, const Place& place) const {
     const unsigned bits = operand_.bits - operand_.low_bits;
     const unsigned words = (n_entries_ * bits + 31) / 32;
     unsigned code =
@@ -124,7 +138,7 @@ class RowDecoder {
           plane<std::uint32_t>(operand_.low_at)[row * ((n_entries_ + 31) / 32) + place.slot / 32];
       code = code << 1 | (low >> bit_of_slot(1, place.slot) & 1);
     }
-    const unsigned at = row / operand_.group * n_entries_ + place.slot;
+    const unsigned at = scales + place.slot;
     const float scale = half_value(plane<std::uint16_t>(operand_.scale_at)[at]);
     const auto of_code = static_cast<float>(code);
     if (operand_.is_symmetric)
@@ -163,6 +177,7 @@ class RowDecoder {
   const std::byte* page_;
   unsigned d_, n_entries_, thread_;
   Place places_[kKeepsPlaces ? kValues : 1];
+  unsigned scales_[kKeepsScales ? kValues : 1];
 };
 
 // Channels c and c + 1 of a row, rotated by the shift of its page.

@@ -103,15 +103,27 @@ struct Keys {
   }
 };
 
-// The probability with which a query attends to a key.
-__device__ __forceinline__ float probability(const LaneRows& rows, const QueryColumn& column,
-                                             float product) {
+// Products become logits, in a loop of its own: most models have no cap, and without one this is a
+// single branch.
+template <unsigned kSteps>
+__device__ __forceinline__ void cap_products(float soft_cap, const Stage<kSteps>& stage,
+                                             unsigned first, float (&products)[kTiles][2][4]) {
   constexpr float kLn2 = 0.69314718055994530942f;
-  if (rows.soft_cap > 0) {
-    const float logit = rows.soft_cap * tanhf(product * column.factor * kLn2 / rows.soft_cap);
-    return exp2_of(logit * kLog2OfE - column.lse);
-  }
-  return exp2_of(fmaf(product, column.factor, -column.lse));
+  if (!(soft_cap > 0)) return;
+#pragma unroll
+  for (unsigned n = 0; n < 2; ++n)
+#pragma unroll
+    for (unsigned c = 0; c < 2; ++c) {
+      const float factor =
+          stage.columns[first + n * 8 + threadIdx.x % 4 * 2 + c].factor * kLn2 / soft_cap;
+#pragma unroll
+      for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
+        for (unsigned i = 0; i < 2; ++i) {
+          float& product = products[t][n][2 * i + c];
+          product = soft_cap * tanhf(product * factor);
+        }
+    }
 }
 
 // Sixteen queries from `first` of the stage on. seen(c, t, i): whether the query of the thread's
@@ -132,18 +144,21 @@ __device__ __forceinline__ void add_queries(const PromptScoreItem& item, const K
       for (unsigned n = 0; n < 2; ++n)
         multiply_add(products[t][n], keys.words[t][step], {b[2 * n], b[2 * n + 1]});
   }
+  const float soft_cap = item.score.rows.soft_cap;
+  cap_products(soft_cap, stage, first, products);
 #pragma unroll
   for (unsigned n = 0; n < 2; ++n)
 #pragma unroll
     for (unsigned c = 0; c < 2; ++c) {
       const unsigned of_stage = first + n * 8 + thread % 4 * 2 + c;
       const QueryColumn column = stage.columns[of_stage];
+      const float factor = soft_cap > 0 ? kLog2OfE : column.factor;
 #pragma unroll
       for (unsigned t = 0; t < kTiles; ++t)
 #pragma unroll
         for (unsigned i = 0; i < 2; ++i) {
           if (!seen(of_stage, t, i)) continue;
-          const float share = probability(item.score.rows, column, products[t][n][2 * i + c]);
+          const float share = exp2_of(fmaf(products[t][n][2 * i + c], factor, -column.lse));
           found[t][i] = kIsSum ? fmaf(share, column.weight, found[t][i])
                                : fmaxf(found[t][i], share * column.weight);
         }

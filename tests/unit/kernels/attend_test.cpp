@@ -94,12 +94,15 @@ TEST_P(EveryAttend, exact_tokens_of_any_number) {
     for (const std::size_t n : {1u, 127u, 128u, 129u, 300u}) {
       for (const std::size_t n_tokens : {1u, 3u, 8u, 9u, 40u}) {
         if (!takes(i++, 9)) continue;
-        SCOPED_TRACE(testing::Message() << d << ", " << n << " held, " << n_tokens << " asked");
+        const float soft_cap = i % 2 == 0 ? 0.0f : 5.0f;
+        SCOPED_TRACE(testing::Message()
+                     << d << ", " << n << " held, " << n_tokens << " asked, cap " << soft_cap);
         const LaneFixture lane({.head_dim = d, .n_last = n, .seed = n + d});
         expect_like_reference({.n_tokens = n_tokens,
                                .n_group = 3,
                                .head_dim = d,
-                               .first_position = lane.end_position() - 20},
+                               .first_position = lane.end_position() - 20,
+                               .soft_cap = soft_cap},
                               {lane.view()}, 5e-6, 1e-5f);
       }
     }
