@@ -38,9 +38,9 @@ Result<MappedFile::Stamp> MappedFile::stamp_of(int descriptor) {
                .n_names = static_cast<std::uint64_t>(status.st_nlink)};
 }
 
-bool MappedFile::Stamp::is_same_as(const Stamp& now) const {
-  if (size != now.size || written_s != now.written_s || written_ns != now.written_ns) return false;
-  return (changed_s == now.changed_s && changed_ns == now.changed_ns) || now.n_names != n_names;
+bool MappedFile::Stamp::is_written(const Stamp& now) const {
+  if (size != now.size || written_s != now.written_s || written_ns != now.written_ns) return true;
+  return (changed_s != now.changed_s || changed_ns != now.changed_ns) && now.n_names == n_names;
 }
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
@@ -97,12 +97,16 @@ MappedFile::~MappedFile() {
 
 Result<void> MappedFile::check_unchanged() const {
   if (descriptor_ < 0) return {};
-  SATCHEL_TRY_ASSIGN(const Stamp now, stamp_of(descriptor_));
-  if (!stamp_.is_same_as(now))
-    return Error{ErrorKind::corrupt, "MODEL_CHANGED",
-                 "The model file " + quoted(name_, 128) +
-                     " changed while it was open, so Satchel stopped using it. Open the model "
-                     "again."};
+  {
+    const std::lock_guard hold(checks_);  // no older stamp in the place of a newer one
+    SATCHEL_TRY_ASSIGN(const Stamp now, stamp_of(descriptor_));
+    if (stamp_.is_written(now))
+      return Error{ErrorKind::corrupt, "MODEL_CHANGED",
+                   "The model file " + quoted(name_, 128) +
+                       " changed while it was open, so Satchel stopped using it. Open the model "
+                       "again."};
+    stamp_ = now;  // a name that comes or goes excuses one change, not those that follow
+  }
   if (has_faulted(bytes_.data()))
     return read_error(name_, "the disk failed. Check the disk, then open the model again");
   return {};

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -26,9 +27,10 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
 
   // Fails if the file was written since opening, whatever its time of modification says, or could
-  // not be read. Other rights and a new name cannot be told from that. One that got a further name
-  // (import_model), was deleted or was replaced under its name keeps its bytes and is unchanged, as
-  // is an object without a file. Costs a system call.
+  // not be read. Other rights and one name in the place of another cannot be told from that. A file
+  // that has more names than at the last check (import_model) or fewer, or was deleted or replaced
+  // under its name, keeps its bytes and is unchanged, as is an object without a file; only a write
+  // since that check that sets the time back is missed then. Any thread. Costs a system call.
   Result<void> check_unchanged() const;
 
   // Drops the whole pages inside `bytes` from resident memory; the next access reads the file
@@ -41,13 +43,14 @@ class MappedFile {
     std::int64_t written_s = 0, written_ns = 0;  // which programs can set back
     std::int64_t changed_s = 0, changed_ns = 0;  // which they cannot; a name that comes counts, too
     std::uint64_t n_names = 0;
-    bool is_same_as(const Stamp& now) const;
+    bool is_written(const Stamp& now) const;
   };
   static Result<Stamp> stamp_of(int descriptor);
 
   std::string name_;
   int descriptor_ = -1;
-  Stamp stamp_;
+  mutable std::mutex checks_;
+  mutable Stamp stamp_;  // of the last check, or of opening
   std::span<const std::byte> bytes_;
 };
 

@@ -107,6 +107,21 @@ TEST_F(ModelChanged, given_a_further_name_goes_on) {
   value_of(session_->save());
 }
 
+TEST_F(ModelChanged, given_a_further_name_and_rid_of_its_first_goes_on) {
+  fs::create_hard_link(path_, folder_ / "further.gguf");
+  (void)ask(*session_, held_out_questions().at(0));
+  fs::remove(path_);
+  (void)ask(*session_, held_out_questions().at(1));
+  value_of(session_->save());
+}
+
+TEST_F(ModelChanged, after_a_further_name_is_noticed_all_the_same) {
+  fs::create_hard_link(path_, folder_ / "further.gguf");
+  (void)ask(*session_, held_out_questions().at(0));
+  write_in_place(true);
+  expect_nothing_is_taken_or_saved();
+}
+
 TEST_F(ModelChanged, replaced_under_its_name_goes_on_with_what_was_opened) {
   fs::copy_file(bundled_model(), folder_ / "new.gguf");
   fs::rename(folder_ / "new.gguf", path_);
