@@ -15,6 +15,8 @@ namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
 
+constexpr int kTriesMost = 3;  // while other downloads of the name end; chosen
+
 Error not_written(const fs::path& path) {
   if (errno == ENOSPC || errno == EDQUOT)
     return {ErrorKind::storage, "DISK_FULL",
@@ -23,19 +25,49 @@ Error not_written(const fs::path& path) {
   return {ErrorKind::storage, "STORAGE", "\"" + path.string() + "\" cannot be written."};
 }
 
+Error is_taken(const fs::path& path) {
+  return {ErrorKind::invalid, "PARAM",
+          "\"" + path.filename().string() + "\" is being downloaded already."};
+}
+Error is_there(const fs::path& path) {
+  return {ErrorKind::invalid, "PARAM",
+          "\"" + path.string() + "\" is there already. Nothing was changed."};
+}
+
 }  // namespace
 
+// Whoever had the part may have finished between our opening and our lock: then what is locked is
+// the model, which must not be written, and the part is nobody's or another file.
 Result<PartFile> PartFile::open(const fs::path& path) {
+  for (int tries = 0; tries < kTriesMost; ++tries) {
+    SATCHEL_TRY_ASSIGN(PartFile opened, lock(path));
+    struct stat mine {};
+    struct stat named {};
+    if (::fstat(opened.file_, &mine) != 0) return not_written(opened.part_);
+    const bool is_named = ::lstat(opened.part_.c_str(), &named) == 0 &&
+                          named.st_dev == mine.st_dev && named.st_ino == mine.st_ino;
+    if (!is_named) continue;
+    if (mine.st_nlink > 1) {
+      if (::unlink(opened.part_.c_str()) != 0) return not_written(opened.part_);
+      continue;
+    }
+    std::error_code unknown;
+    if (fs::exists(fs::symlink_status(path, unknown))) {
+      if (mine.st_size == 0) opened.discard();
+      return is_there(path);
+    }
+    opened.bytes_ = static_cast<std::uint64_t>(mine.st_size);
+    return opened;
+  }
+  return is_taken(path);
+}
+
+Result<PartFile> PartFile::lock(const fs::path& path) {
   const fs::path part = path.string() + ".part";
   const int file = ::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (file < 0) return not_written(part);
   PartFile opened(path, part, file);
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0)
-    return Error{ErrorKind::invalid, "PARAM",
-                 "\"" + path.filename().string() + "\" is being downloaded already."};
-  struct stat now {};
-  if (::fstat(file, &now) != 0) return not_written(part);
-  opened.bytes_ = static_cast<std::uint64_t>(now.st_size);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) return is_taken(path);
   return opened;
 }
 
@@ -117,10 +149,7 @@ Result<std::string> PartFile::sha256() {
 Result<void> PartFile::finish() {
   if (::fsync(file_) != 0) return not_written(part_);
   if (::link(part_.c_str(), path_.c_str()) != 0) {
-    const bool is_taken = errno == EEXIST;
-    if (is_taken)
-      return Error{ErrorKind::invalid, "PARAM",
-                   "\"" + path_.string() + "\" is there already. Nothing was changed."};
+    if (errno == EEXIST) return is_there(path_);
     // A disk without hard links.
     if (::rename(part_.c_str(), path_.c_str()) != 0) return not_written(path_);
   }
@@ -130,8 +159,8 @@ Result<void> PartFile::finish() {
 
 void PartFile::discard() {
   std::error_code ignored;
-  fs::remove(part_, ignored);
   fs::remove(origin(), ignored);
+  fs::remove(part_, ignored);  // last: from then on another download may begin
 }
 
 }  // namespace satchel::app

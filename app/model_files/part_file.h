@@ -14,8 +14,9 @@ namespace satchel::app {
 
 class PartFile {
  public:
-  // Beside `path`, whose name it gets in the end.
-  //   errors  invalid, PARAM: another download has it; STORAGE
+  // Beside `path`, whose name it gets in the end. A part with a further name is a finished model,
+  // of a download that was killed then: it keeps that name and its bytes, and the part begins anew.
+  //   errors  invalid, PARAM: another download has it, or `path` is there; STORAGE
   static Result<PartFile> open(const std::filesystem::path& path);
   PartFile(PartFile&& other) noexcept;
   ~PartFile();
@@ -39,6 +40,7 @@ class PartFile {
  private:
   PartFile(std::filesystem::path path, std::filesystem::path part, int file)
       : path_(std::move(path)), part_(std::move(part)), file_(file) {}
+  static Result<PartFile> lock(const std::filesystem::path& path);
   std::filesystem::path origin() const { return part_.string() + ".from"; }
   Result<void> hash_what_is_there();
 

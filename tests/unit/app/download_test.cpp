@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "app/model_files/import_model.h"
+#include "app/model_files/part_file.h"
 #include "app/model_files/sha256.h"
 #include "app/model_files/url.h"
 #include "support/bundled_model.h"
@@ -264,6 +265,31 @@ TEST_F(DownloadTest, a_whole_part_gets_its_name_without_another_byte) {
     EXPECT_THAT(files(), ElementsAre("small.gguf"));
     fs::remove(file_);
   }
+}
+
+TEST_F(DownloadTest, a_part_that_is_a_finished_model_is_never_written) {
+  Server server([](const std::string& request) { return good(request, model()); });
+  const fs::path mine = file_.parent_path() / "renamed.gguf";
+  for (const std::string& version : {std::string(), std::string("\"v0\"")}) {
+    leave(server, "an old model", version);
+    fs::create_hard_link(file_.string() + ".part", mine);
+    EXPECT_EQ(value_of(get(server)).n_resumed, 0u);
+    EXPECT_EQ(text_of(file_), model());
+    EXPECT_EQ(text_of(mine), "an old model");
+    EXPECT_THAT(files(), ElementsAre("renamed.gguf", "small.gguf"));
+    fs::remove(mine);
+    fs::remove(file_);
+  }
+}
+
+TEST_F(DownloadTest, a_name_that_was_taken_meanwhile_is_seen_before_a_byte_comes) {
+  fs::create_directories(file_.parent_path());
+  std::ofstream(file_) << "mine";
+  const auto part = PartFile::open(file_);
+  ASSERT_FALSE(part.ok());
+  EXPECT_THAT(part.error().message, HasSubstr("there already"));
+  EXPECT_THAT(files(), ElementsAre("small.gguf"));
+  EXPECT_EQ(text_of(file_), "mine");
 }
 
 TEST_F(DownloadTest, a_part_with_another_length_hash_or_version_begins_anew) {
