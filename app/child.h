@@ -34,8 +34,8 @@ struct ChildOutput {
 Result<ChildOutput> run_self(const std::vector<std::string>& arguments,
                              const ChildLimits& limits = {});
 
-// A program of the PATH, or of a file. Its error output goes nowhere. not_found, PROCESS: there is
-// no such program.
+// A program of the PATH, or of a file. Its error output goes nowhere. PROCESS: not_found, there is
+// no such program; internal, no process can be started.
 Result<ChildOutput> run_program(const std::string& program,
                                 const std::vector<std::string>& arguments,
                                 const ChildLimits& limits = {});

@@ -33,10 +33,11 @@ Result<std::string> pdf_text(const std::filesystem::path& file) {
   const Result<ChildOutput> ran =
       run_program("pdftotext", {"-q", "-enc", "UTF-8", "-eol", "unix", "--", file.string(), "-"},
                   {.bytes_max = 4 * kDocumentTextBytesMax});
-  if (!ran.ok() && ran.error().code == "PROCESS")
+  if (!ran.ok() && ran.error().kind == ErrorKind::not_found)
     return Error{ErrorKind::unsupported, "DOC_TYPE",
                  "Reading a PDF needs pdftotext, which is not installed (Debian: poppler-utils)."};
-  if (!ran.ok()) return too_much_text();
+  if (!ran.ok() && ran.error().code == "PROCESS_LIMIT") return too_much_text();
+  if (!ran.ok()) return ran.error();
   // 1: the file could not be opened, 3: its owner forbids to take its text.
   if (ran->exit_code == 3)
     return Error{ErrorKind::unsupported, "DOC_PASSWORD",

@@ -4,10 +4,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "app/documents/formats.h"
 #include "app/documents/zip_file.h"
 #include "support/source_dir.h"
+#include "support/temp_folder.h"
 #include "support/value_of.h"
 
 namespace satchel::app {
@@ -78,8 +85,53 @@ TEST(Documents, whose_child_was_ended_say_why_and_what_to_do) {
             "\"big.pdf\": Its text is larger than 16 MiB. Use a smaller part of it.");
   EXPECT_EQ(not_read("big.pdf", {ErrorKind::cancelled, "STOPPED", ""}).message,
             "Reading \"big.pdf\" was stopped.");
+  const Error unstarted = not_read("a.pdf", {ErrorKind::internal, "PROCESS", "Cannot start it."});
+  EXPECT_EQ(unstarted.code, "PROCESS");
+  EXPECT_EQ(unstarted.message, "\"a.pdf\": Cannot start it.");
   EXPECT_EQ(not_read("big.pdf", {ErrorKind::corrupt, "DOC_FORMAT", "It is damaged."}).message,
             "\"big.pdf\": It is damaged.");
+}
+
+// With a PATH of a folder of the test's own.
+class PdfProgram : public testing::Test {
+ protected:
+  PdfProgram() { setenv("PATH", folder_.string().c_str(), 1); }
+  ~PdfProgram() override { setenv("PATH", before_.c_str(), 1); }
+  void install(const std::string& script) const {
+    const std::filesystem::path program = folder_ / "pdftotext";
+    std::ofstream(program) << "#!/bin/sh\n" << script << '\n';
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  static Error why_not() {
+    const Result<std::string> text = pdf_text(fixture("pets.pdf"));
+    return text.ok() ? Error{} : text.error();
+  }
+
+ private:
+  const test::TempFolder folder_;
+  const std::string before_ = std::getenv("PATH");
+};
+
+TEST_F(PdfProgram, that_is_not_there_is_said_to_be_missing) {
+  EXPECT_EQ(why_not().code, "DOC_TYPE");
+  EXPECT_THAT(why_not().message, testing::HasSubstr("not installed"));
+}
+
+TEST_F(PdfProgram, that_says_too_much_is_told_as_too_much_text) {
+  install("exec /bin/cat /dev/zero");
+  EXPECT_EQ(why_not().code, "DOC_LIMIT");
+}
+
+TEST_F(PdfProgram, that_cannot_be_started_is_not_told_as_missing_or_as_too_much_text) {
+  install("exit 0");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Error why = why_not();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(why.code, "PROCESS");
+  EXPECT_EQ(why.kind, ErrorKind::internal);
 }
 
 TEST(Documents, are_known_by_their_first_bytes) {
