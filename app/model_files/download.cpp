@@ -192,7 +192,7 @@ class Fetch {
   // A hash decides alone; without one, the length and the version that the server had.
   Result<bool> is_all_of_it(const HttpHead& head) {
     if (!request_.sha256.empty()) {
-      SATCHEL_TRY_ASSIGN(const std::string hash, part_.sha256());
+      SATCHEL_TRY_ASSIGN(const std::string hash, part_.sha256(stop_));
       return hash == lower_case(request_.sha256);
     }
     const std::string version = version_of(head);
@@ -255,7 +255,7 @@ Result<DownloadReport> download(const DownloadRequest& request, const std::stop_
   }
   DownloadReport report{
       .path = path, .bytes = part.bytes(), .n_resumed = fetch.n_resumed(), .sha256 = ""};
-  SATCHEL_TRY_ASSIGN(report.sha256, part.sha256());
+  SATCHEL_TRY_ASSIGN(report.sha256, part.sha256(stop));
   if (is_hash && report.sha256 != wanted) {
     part.discard();
     return Error{

@@ -127,9 +127,11 @@ std::optional<std::uint64_t> PartFile::disk_bytes_free() const {
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
 
-Result<void> PartFile::hash_what_is_there() {
+Result<void> PartFile::hash_what_is_there(const std::stop_token& stop) {
   std::array<char, 1u << 16> buffer;
   while (hashed_ < bytes_) {
+    if (stop.stop_requested())
+      return Error{ErrorKind::cancelled, "STOPPED", "The download was stopped."};
     const ssize_t n = ::pread(file_, buffer.data(), buffer.size(), static_cast<off_t>(hashed_));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
@@ -140,8 +142,8 @@ Result<void> PartFile::hash_what_is_there() {
   return {};
 }
 
-Result<std::string> PartFile::sha256() {
-  SATCHEL_TRY(hash_what_is_there());
+Result<std::string> PartFile::sha256(const std::stop_token& stop) {
+  SATCHEL_TRY(hash_what_is_there(stop));
   return hash_.hex();
 }
 

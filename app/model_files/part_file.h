@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,9 @@ class PartFile {
   Result<void> empty();
   // Room on its disk; nothing: it is not known.
   std::optional<std::uint64_t> disk_bytes_free() const;
-  // Of all its bytes.
-  Result<std::string> sha256();
+  // Of all its bytes; reads what append() did not see, which takes minutes where it is much.
+  // Stopped, it is STOPPED, and goes on from there when it is asked again.
+  Result<std::string> sha256(const std::stop_token& stop);
   const std::filesystem::path& place() const { return part_; }
   // On the disk, then under its own name, which must be free.
   Result<void> finish();
@@ -42,7 +44,7 @@ class PartFile {
       : path_(std::move(path)), part_(std::move(part)), file_(file) {}
   static Result<PartFile> lock(const std::filesystem::path& path);
   std::filesystem::path origin() const { return part_.string() + ".from"; }
-  Result<void> hash_what_is_there();
+  Result<void> hash_what_is_there(const std::stop_token& stop);
 
   std::filesystem::path path_, part_;
   int file_;

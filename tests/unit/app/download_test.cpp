@@ -371,6 +371,23 @@ TEST_F(DownloadTest, stops_and_goes_on_later) {
   EXPECT_EQ(text_of(file_), model());
 }
 
+TEST_F(DownloadTest, stops_while_it_hashes_what_was_there) {
+  Server server([](const std::string& request) { return good(request, model()); });
+  leave(server, model(), "\"v1\"");
+  std::stop_source stop;
+  {
+    PartFile part = value_of(PartFile::open(file_));
+    EXPECT_EQ(part.sha256({}).value(), sha_of(model()));
+  }
+  {
+    PartFile part = value_of(PartFile::open(file_));
+    stop.request_stop();
+    EXPECT_EQ(part.sha256(stop.get_token()).error().code, "STOPPED");
+    EXPECT_EQ(part.sha256({}).value(), sha_of(model())) << "it goes on";
+  }
+  EXPECT_EQ(value_of(get(server, sha_of(model()))).n_resumed, model().size()) << "it is kept";
+}
+
 TEST_F(DownloadTest, asks_nobody_where_the_request_is_wrong) {
   Server server([](const std::string& request) { return good(request, model()); });
   ASSERT_TRUE(get(server).ok());
