@@ -9,6 +9,7 @@
 #include "app/model_files/http_get.h"
 #include "app/model_files/part_file.h"
 #include "app/model_files/url.h"
+#include "kernels/base/size_text.h"
 #include "runtime/gguf/reader.h"
 
 namespace satchel::app {
@@ -204,9 +205,8 @@ class Fetch {
     const auto free = part_.disk_bytes_free();
     if (!free || total_ <= part_.bytes() || total_ - part_.bytes() <= *free) return {};
     return Error{ErrorKind::storage, "DISK_FULL",
-                 "The file takes " + std::to_string((total_ - part_.bytes()) / 1'000'000) +
-                     " MB, and only " + std::to_string(*free / 1'000'000) +
-                     " MB are free on the disk."};
+                 "The file takes " + size_text(total_ - part_.bytes()) + ", and only " +
+                     size_text(*free) + " are free on the disk."};
   }
 
   Result<void> check_length() const {

@@ -359,6 +359,18 @@ TEST_F(DownloadTest, says_what_the_server_refuses) {
   EXPECT_TRUE(files().empty()) << "nothing came, so nothing is kept";
 }
 
+TEST_F(DownloadTest, a_file_larger_than_the_disk_is_refused_with_both_sizes) {
+  Server server(
+      [](const std::string&) { return head(200, 4'012'345'678'000'000'000, "ETag: \"v1\"\r\n"); });
+  const auto report = get(server);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, "DISK_FULL");
+  EXPECT_THAT(report.error().message,
+              testing::MatchesRegex("The file takes 4\\.0 EB, and only [0-9.]+ "
+                                    "(bytes|[kMGTPE]B) are free on the disk\\."));
+  EXPECT_TRUE(files().empty());
+}
+
 TEST_F(DownloadTest, stops_and_goes_on_later) {
   Server server([](const std::string& request) { return good(request, model()); });
   std::stop_source stop;
