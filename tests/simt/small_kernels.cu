@@ -139,6 +139,16 @@ __global__ void walk_shared_by_fours(unsigned stride, float4* out) {
   out[threadIdx.x] = at[threadIdx.x * stride];
   out[threadIdx.x] = at[0];
 }
+struct Triple {
+  std::uint64_t words[3];
+};
+__global__ void copy_triples(const std::uint64_t* from, std::uint64_t* to) {
+  const unsigned at = threadIdx.x * 4;
+  auto* mine = reinterpret_cast<Triple*>(shared<std::uint64_t>() + at);
+  *mine = *reinterpret_cast<const Triple*>(from + at);
+  __syncwarp();
+  *reinterpret_cast<Triple*>(to + at) = *mine;
+}
 __global__ void walk_device(const float* x, unsigned stride, unsigned n, float* out) {
   float sum = 0;
   for (unsigned i = 0; i < n + threadIdx.x % 2; ++i) sum += x[(i * 32 + threadIdx.x) * stride];

@@ -34,6 +34,8 @@ __global__ void copy_word(const unsigned* from, unsigned* to);
 // all read the first four.
 __global__ void walk_shared(unsigned stride, float* out);
 __global__ void walk_shared_by_fours(unsigned stride, float4* out);
+// Thread i copies 24 bytes, 32 i from the beginning, by way of shared memory.
+__global__ void copy_triples(const std::uint64_t* from, std::uint64_t* to);
 // Thread i adds up values (32 j + i) · stride, n of them and odd threads one more.
 __global__ void walk_device(const float* x, unsigned stride, unsigned n, float* out);
 // A matrix row of 16 bytes for each thread, `pitch` bytes apart, then ldmatrix of them all.

@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::size_t kBanks = 32, kWordBytes = 4, kSectorBytes = 32,
                       kWavefrontBytes = kBanks * kWordBytes;
+constexpr unsigned kWidthBits = 5;  // up to 16 bytes
 
 struct Place {
   const void *kernel, *code;
   Memory memory;
   auto operator<=>(const Place&) const = default;
 };
-// Accesses of a warp's threads at one place since they last met.
+// Accesses of a warp's threads of one width at one place since they last met.
 struct Pending {
-  std::size_t bytes = 0;
   std::array<std::uint32_t, kWarpLanes> n_of_lane = {};
   std::vector<WarpAddresses> repetitions;
 };
@@ -39,11 +39,16 @@ Counter& counter() {
   return state;
 }
 
-std::uintptr_t key_of(const void* code, Memory memory) {
-  return reinterpret_cast<std::uintptr_t>(code) << 1 | (memory == Memory::shared ? 1 : 0);
+// A range is copied in accesses of several widths at one place, so each width counts by itself.
+std::uintptr_t key_of(const void* code, std::size_t bytes, Memory memory) {
+  return (reinterpret_cast<std::uintptr_t>(code) << kWidthBits | bytes) << 1 |
+         (memory == Memory::shared ? 1 : 0);
+}
+std::size_t bytes_of(std::uintptr_t key) {
+  return (key >> 1) & ((std::uintptr_t{1} << kWidthBits) - 1);
 }
 Place place_of(std::uintptr_t key) {
-  return {running_launch().kernel, reinterpret_cast<const void*>(key >> 1),
+  return {running_launch().kernel, reinterpret_cast<const void*>(key >> 1 >> kWidthBits),
           (key & 1) != 0 ? Memory::shared : Memory::device};
 }
 
@@ -126,8 +131,7 @@ void count_traffic(bool is_counted) {
 void note_access(const void* code, const void* at, std::size_t bytes) {
   const Thread* thread = current();
   if (thread == nullptr || !is_counted_memory(at)) return;
-  Pending& pending = counter().warps[thread->warp()][key_of(code, memory_of(at))];
-  pending.bytes = bytes;
+  Pending& pending = counter().warps[thread->warp()][key_of(code, bytes, memory_of(at))];
   const std::uint32_t repetition = pending.n_of_lane[thread->lane()]++;
   if (repetition == pending.repetitions.size()) pending.repetitions.emplace_back();
   pending.repetitions[repetition][thread->lane()] = static_cast<const std::byte*>(at);
@@ -156,7 +160,7 @@ void end_warp_traffic(unsigned warp) {
     const Place place = place_of(key);
     Traffic& sum = all.places[place];
     for (const WarpAddresses& at : pending.repetitions)
-      sum += traffic_of_access(place.memory, at, pending.bytes);
+      sum += traffic_of_access(place.memory, at, bytes_of(key));
   }
   all.warps[warp].clear();
 }

@@ -7,7 +7,7 @@
 //   least     wavefronts for as many different words, and for as many bytes as go to threads (128
 //             in one); sectors for as many different bytes. Alignment is not asked for
 //   together  accesses of a warp's threads at one place in the code are one access of the warp if
-//             each is its thread's n-th there since the warp last met as a whole
+//             each is its thread's n-th of its width there since the warp last met as a whole
 //   limits    g++ splits and joins accesses otherwise than nvcc: its loads stay in loops that nvcc
 //             unrolls and hoists. A vector that is copied as a whole is one access
 //             (vector_types.h), its members by name are one each, and so may be those of structs of

@@ -78,6 +78,17 @@ TEST_F(CountedTraffic, of_vectors_is_of_one_access_by_quarters_of_a_warp) {
   EXPECT_EQ(of_shared("walk_shared_by_fours"), (Traffic{3, 8 + 8 + 2, 10}));
 }
 
+// 16 bytes a thread and then 8: in shared memory two threads of eight meet at each bank, then four
+// of sixteen. Each thread has a sector of its own.
+TEST_F(CountedTraffic, of_ranges_is_of_each_width_they_are_copied_by) {
+  const OnDevice<std::uint64_t> x(std::vector<std::uint64_t>(32 * 4, 1)), out(32 * 4);
+  launch(copy_triples, 1, 32, 32 * 32, x.data(), out.data());
+  const auto lines = take_traffic();
+  EXPECT_EQ(sum_of(lines, "copy_triples", Memory::shared), (Traffic{4, 2 * (8 + 8), 2 * (4 + 2)}));
+  EXPECT_EQ(sum_of(lines, "copy_triples", Memory::device),
+            (Traffic{4, 2 * (32 + 32), 2 * (16 + 8)}));
+}
+
 TEST_F(CountedTraffic, of_values_a_sector_apart_is_a_sector_for_each) {
   const OnDevice<float> x(std::vector<float>(8 * 32 * 4, 1.0f)), out(32);
   launch(walk_device, 1, 32, 0, x.data(), 1u, 1u, out.data());
