@@ -51,7 +51,10 @@ Result<Chat> ChatService::note_of_chat(ChatId id, std::string_view name, std::st
                                        const ChatCall& call) {
   return run<Chat>(ChatTask::rename_chat, {}, call, [&](Running& running) -> Result<Chat> {
     SATCHEL_TRY_ASSIGN(ChatLibrary* const store, library());
-    SATCHEL_TRY(store->chat(id));  // a note is taken for any id
+    // A note is taken for any id, and a deleted chat is told as any other.
+    SATCHEL_TRY_ASSIGN(const Chat before, store->chat(id));
+    if (before.removed_ms)
+      return Error{ErrorKind::not_found, "CHAT_NOT_FOUND", "This chat was deleted."};
     SATCHEL_TRY(store->set_note(id, name, text));
     SATCHEL_TRY_ASSIGN(const Chat chat, store->chat(id));
     running.tell(ChatChanged{chat});

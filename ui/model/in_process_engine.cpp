@@ -172,10 +172,15 @@ void InProcessEngine::setAtTop(ChatKey chat, bool isAtTop) {
   });
 }
 
-// Not what a stop reaches that comes after it.
+// Not what a stop reaches that comes after it. Nobody asked for it: of a chat that was deleted
+// meanwhile nothing is told.
 void InProcessEngine::keepStopped(ChatKey chat, qint64 answer) {
   request(ChatTask::rename_chat, std::stop_token(), [this, chat, answer](const Call& call) {
-    (void)m_service->set_stopped({chat}, {answer}, call);
+    const auto sink = [this](runtime::ChatHandle handle, const runtime::ChatEvent& event) {
+      const auto* failed = std::get_if<runtime::Failed>(&event);
+      if (failed == nullptr || failed->error.kind != ErrorKind::not_found) m_sink(handle, event);
+    };
+    (void)m_service->set_stopped({chat}, {answer}, {call.stop, sink});
   });
 }
 

@@ -214,6 +214,10 @@ TEST_F(ChatAnswersTest, a_chat_is_kept_at_the_top_of_lists_and_not_any_more) {
             ListPlace::by_use);
   EXPECT_EQ(told, (std::vector{ListPlace::top, ListPlace::by_use}));
   EXPECT_EQ(service->set_place({77}, ListPlace::top).error().code, "CHAT_NOT_FOUND");
+  value_of(service->remove(id));
+  EXPECT_EQ(service->set_place(id, ListPlace::top, {{}, sink}).error().code, "CHAT_NOT_FOUND");
+  EXPECT_EQ(told.size(), 2u) << "a list would have it again";
+  EXPECT_EQ(value_of(service->restore(id)).place, ListPlace::by_use);
 }
 
 TEST_F(ChatAnswersTest, a_chat_knows_which_answer_people_stopped) {
