@@ -155,6 +155,31 @@ TEST_F(EngineEndState, retried_offers_no_answer_where_the_last_one_is_whole) {
   EXPECT_EQ(offersAnswer(talk(runtime::MessageState::complete)), 0);
 }
 
+// Before its model is loaded: no next message can be sent.
+TEST_F(EngineEndState, retried_and_stopped_offers_to_retry_again) {
+  const ChatKey chat = engine.addChat(u"Chat"_s, QDateTime::currentDateTime(),
+                                      talk(runtime::MessageState::complete));
+  state.openChat(chat);
+  engine.playAll();
+  engine.end();
+  ASSERT_EQ(retries.count(), 1);
+  QSignalSpy notices(&state, &AppState::noticeShown);
+  engine.script.errors.append(
+      {runtime::ChatTask::open_chat, {ErrorKind::cancelled, "STOPPED", ""}});
+  state.retry();
+  state.stop();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::NoModel);
+  EXPECT_FALSE(state.canSend());
+  ASSERT_EQ(notices.count(), 1);
+  EXPECT_EQ(notices[0][0].toString(), u"Opening was stopped. Choose the chat again to open it."_s);
+  EXPECT_EQ(retries.count(), 2);
+  state.retry();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.chat().id, chat);
+}
+
 TEST_F(EngineEndState, in_a_new_chat_is_retried_into_a_new_chat) {
   engine.end();
   state.retry();

@@ -79,7 +79,8 @@ class AppState : public QObject {
   void openModel(const QString& path);
   // On with the CPU after the GPU failed; not but on the user's word. Again, where that failed.
   void useCpu();
-  // The engine's process ended, and nothing was begun since.
+  // The engine's process ended, and nothing was begun since; or opening was stopped, and there is
+  // no model.
   bool isEngineLost() const { return m_isEngineLost; }
   // Then: model and chat are opened again.
   void retry();
@@ -282,7 +283,7 @@ class AppState : public QObject {
   bool m_isKnownOnCpu = false;     // what was open when it ended
   bool m_isAnswerOffered = false;  // once the chat is open again
   bool m_isStopAsked = false;      // of what is being done, by the user
-  ChatKey m_chatAsked = 0;         // opened last, or being opened
+  ChatKey m_chatAsked = 0;         // until it is open: its words are there, and its model
   ChatEntry m_chat;
   runtime::AnswerSettings m_answers;
   ReadingClock m_reading;

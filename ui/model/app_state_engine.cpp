@@ -207,6 +207,7 @@ void AppState::onChatShown(const runtime::ChatShown& shown) {
 }
 
 void AppState::onChatOpened(const runtime::ChatOpened& opened) {
+  if (opened.chat.id.value == m_chatAsked) m_chatAsked = 0;
   load(opened.messages);
   m_memory.setChat(opened.memory);
   // A saved chat is ready when it has been resumed.
@@ -349,10 +350,15 @@ void AppState::endFailed(ChatTask task) {
 
 void AppState::showStopped(ChatTask task, const QString& notAttached) {
   if (task == ChatTask::open_chat && m_isStopAsked) {
-    const bool isShown = m_chat.id == m_chatAsked;  // with its words: it can go on
+    const bool isOpen = m_chatAsked == 0;  // with its words: it can go on
     Q_EMIT noticeShown(
-        isShown ? tr("Opening was stopped. The rest of this chat is read with your next message.")
-                : tr("Opening was stopped. Choose the chat again to open it."));
+        isOpen ? tr("Opening was stopped. The rest of this chat is read with your next message.")
+               : tr("Opening was stopped. Choose the chat again to open it."));
+    // The chat on the screen has no model yet, as after the engine's end.
+    if (!isOpen && m_model.path.empty() && canTryAgain() && !m_modelAsked.isEmpty()) {
+      m_isEngineLost = true;
+      offerRetry();
+    }
   }
   if (task != ChatTask::attach_document) return;
   const QString text = notAttached.isEmpty()
