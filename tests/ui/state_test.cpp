@@ -185,6 +185,30 @@ TEST_F(AppStateTest, opening_that_is_stopped_says_what_to_do) {
   EXPECT_EQ(notices.count(), 2);
 }
 
+TEST_F(AppStateTest, an_opening_that_another_takes_the_place_of_ends_nothing) {
+  openModel();
+  const QDateTime now = QDateTime::currentDateTime();
+  const ChatKey first = engine.addChat(u"First"_s, now, {userMessage(u"hello"_s)});
+  const ChatKey second = engine.addChat(u"Second"_s, now, {userMessage(u"goodbye"_s)});
+  state.send(u"hello"_s);
+  engine.play(4);
+  ASSERT_EQ(state.phase(), Phase::Answering);
+  QSignalSpy notices(&state, &AppState::noticeShown);
+  state.stop();  // of the answer alone
+  state.openChat(first);
+  engine.play();  // the answer ends
+  ASSERT_EQ(state.phase(), Phase::Opening);
+  state.openChat(second);
+  state.attachDocument(u"a.txt"_s, u"A."_s);
+  engine.play();  // the first one's opening ends
+  EXPECT_EQ(state.phase(), Phase::Opening);
+  EXPECT_EQ(notices.count(), 0) << notices.first()[0].toString().toStdString();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.chat().id, second);
+  EXPECT_EQ(state.conversation()->rowCount(), 3) << "what waits for the second one is kept";
+}
+
 TEST_F(AppStateTest, stopping_keeps_what_had_come) {
   openModel();
   state.send(u"hello"_s);

@@ -121,6 +121,7 @@ void AppState::setPhase(Phase phase) {
     m_isEngineLost = false;
     if (!wasBusy) {
       m_isStopAsked = false;
+      m_openingCut = Cut::None;
       Q_EMIT workBegun();
     }
     m_reading.begin(m_clock->steady_ms() / 1000);
@@ -162,7 +163,10 @@ void AppState::renameChat(ChatKey chat, const QString& title) {
 
 void AppState::deleteChat(ChatKey chat) {
   if (chat == m_chat.id) m_imports.stop();  // for this chat, not for the next one
-  if (chat == m_chat.id && doesEngineStop()) m_engine->stop();
+  if (chat == m_chat.id && doesEngineStop()) {
+    m_openingCut = Cut::None;
+    m_engine->stop();
+  }
   m_engine->deleteChat(chat);
 }
 
@@ -262,8 +266,10 @@ void AppState::removeDocument(const QString& id) {
 }
 
 void AppState::stop() {
-  m_isStopAsked = true;
+  const bool isOpening = m_phase == Phase::Opening;
+  if (!isOpening) m_isStopAsked = true;
   leave();
+  if (isOpening) m_openingCut = Cut::ByUser;
 }
 
 void AppState::leave() {
@@ -274,6 +280,7 @@ void AppState::leave() {
     Q_EMIT noticeShown(tr("\"%1\" was stopped and not attached.").arg(dropped.first()));
   if (dropped.size() > 1)
     Q_EMIT noticeShown(tr("%1 documents were stopped and not attached.").arg(dropped.size()));
+  if (m_phase == Phase::Opening) m_openingCut = Cut::Newer;
   if (doesEngineStop()) m_engine->stop();
 }
 

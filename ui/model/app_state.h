@@ -255,6 +255,7 @@ class AppState : public QObject {
   void previewChat(const ChatSettings& settings);
   void onApplied(const runtime::MemoryChanged& changed);
   void onFailed(const runtime::Failed& failed);
+  bool isReplaced(const runtime::Failed& failed) const;
   void refuseText();
   void endFailed(runtime::ChatTask task);
   void showFailed(const runtime::Failed& failed);
@@ -282,8 +283,10 @@ class AppState : public QObject {
   int m_endsInARow = 0;            // of the engine, without a whole answer or document between
   bool m_isKnownOnCpu = false;     // what was open when it ended
   bool m_isAnswerOffered = false;  // once the chat is open again
-  bool m_isStopAsked = false;      // of what is being done, by the user
-  ChatKey m_chatAsked = 0;         // until it is open: its words are there, and its model
+  bool m_isStopAsked = false;      // of an answer, by the user; until the engine tells its end
+  // Why an opening ends early. Newer: another one, or a model's, took its place.
+  enum class Cut { None, ByUser, Newer } m_openingCut = Cut::None;
+  ChatKey m_chatAsked = 0;  // until it is open: its words are there, and its model
   ChatEntry m_chat;
   runtime::AnswerSettings m_answers;
   ReadingClock m_reading;

@@ -36,12 +36,15 @@ QString noteOf(const runtime::Thoughts& thoughts) {
       .arg(formatSeconds(thoughts.ms / 1000), formatCount(qint64(thoughts.n_tokens)));
 }
 
+bool isOfOpening(ChatTask task) {
+  return task == ChatTask::open_model || task == ChatTask::use_cpu ||
+         task == ChatTask::begin_chat || task == ChatTask::open_chat;
+}
+
 // Saving, renaming, previews … are done beside: their failure ends no answer and refuses no text.
 bool isWaitedFor(ChatTask task) {
-  return task == ChatTask::open_model || task == ChatTask::begin_chat ||
-         task == ChatTask::open_chat || task == ChatTask::send ||
-         task == ChatTask::attach_document || task == ChatTask::change_memory ||
-         task == ChatTask::go_on || task == ChatTask::use_cpu || task == ChatTask::correct;
+  return isOfOpening(task) || task == ChatTask::send || task == ChatTask::attach_document ||
+         task == ChatTask::change_memory || task == ChatTask::go_on || task == ChatTask::correct;
 }
 
 }  // namespace
@@ -233,7 +236,8 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   m_conversation.setSeen(report.episodes);
   m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
   m_endsInARow = 0;
-  const bool byUser = report.finish == runtime::Finish::stopped && m_isStopAsked;
+  const bool wasAsked = std::exchange(m_isStopAsked, false);
+  const bool byUser = report.finish == runtime::Finish::stopped && wasAsked;
   if (byUser && report.answer.value != 0) m_engine->keepStopped(m_chat.id, report.answer.value);
   finishWork();
   if (report.finish == runtime::Finish::context_full && !m_question.isAsked())
@@ -273,7 +277,15 @@ void AppState::onReclaimed(const std::vector<runtime::LedgerEntry>& steps, quint
   Q_EMIT noticeShown(QStringLiteral("%1. %2").arg(note.title, note.text));
 }
 
+// What the user waits for is the newer one.
+bool AppState::isReplaced(const runtime::Failed& failed) const {
+  const bool isNewerOpening = m_phase == Phase::Opening || m_phase == Phase::Loading;
+  return isNewerOpening && m_openingCut == Cut::Newer && isOfOpening(failed.task) &&
+         failed.error.kind == ErrorKind::cancelled;
+}
+
 void AppState::onFailed(const runtime::Failed& failed) {
+  if (isReplaced(failed)) return;
   const Error& error = failed.error;
   if (failed.task == ChatTask::preview_memory) {
     m_memory.plan()->fail(error);  // the panel says it
@@ -349,7 +361,7 @@ void AppState::endFailed(ChatTask task) {
 }
 
 void AppState::showStopped(ChatTask task, const QString& notAttached) {
-  if (task == ChatTask::open_chat && m_isStopAsked) {
+  if (task == ChatTask::open_chat && m_openingCut == Cut::ByUser) {
     const bool isOpen = m_chatAsked == 0;  // with its words: it can go on
     Q_EMIT noticeShown(
         isOpen ? tr("Opening was stopped. The rest of this chat is read with your next message.")
