@@ -151,9 +151,13 @@ TEST_F(TourTest, goes_on_where_a_setting_is_refused_and_applies_nothing) {
   engine.script.change.limit_least = 1'000'000;
   next();
   EXPECT_TRUE(tour.text().endsWith(state.memory()->plan()->text()));
+  EXPECT_EQ(tour.nextLabel(), u"Go on without it"_s);
   next();
   EXPECT_TRUE(tour.title().contains(u"3 of 5"_s)) << tour.title().toStdString();
   EXPECT_EQ(engine.settings().preset, u"full"_s);
+  next();
+  EXPECT_EQ(tour.nextLabel(), u"Next: what is held"_s);
+  EXPECT_FALSE(tour.text().contains(u"The answer"_s)) << "both are of the same settings";
 }
 
 TEST_F(TourTest, ends_with_an_error_another_chat_and_an_answer_that_was_stopped) {

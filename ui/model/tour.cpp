@@ -74,8 +74,8 @@ void Tour::next() {
       Q_EMIT memoryWanted();
       return go(Step::Preview);
     case Step::Preview:
-      if (!m_state->memory()->plan()->canApply()) return go(Step::Compressed);  // it is refused
-      return m_state->memory()->plan()->apply();
+      m_isApplied = m_state->memory()->plan()->canApply();
+      return m_isApplied ? m_state->memory()->plan()->apply() : go(Step::Compressed);
     case Step::Compressed:
       return ask(Step::AskingAgain);
     case Step::Again:
@@ -149,8 +149,9 @@ void Tour::lookWhenReady() {
       if (!hasPreset(fullPreset())) go(Step::Preview);
       return;
     case Step::Preview:
-      if (isNewPresetApplied()) go(Step::Compressed);
-      return;
+      if (!isNewPresetApplied()) return;
+      m_isApplied = true;  // also where that was done by hand
+      return go(Step::Compressed);
     case Step::AskingAgain:
       if (!isAnswered()) return end();
       m_isSame = messages->message(messages->rowCount() - 1).text == m_answer;
@@ -184,6 +185,13 @@ bool Tour::canGoOn() const {
          (m_step != Step::Preview || plan->canApply() || plan->isRefused());
 }
 
+// With the same settings it would say nothing about them.
+QString Tour::samenessText() const {
+  if (!m_isApplied) return {};
+  return m_isSame ? tr("The answer is the same, word for word.")
+                  : tr("The answer differs from the first one.");
+}
+
 Tour::Texts Tour::texts() const {
   const MemoryPanelState* const memory = m_state->memory();
   const QString taken = stacked({memory->bytesText(), memory->bodyText()});
@@ -203,19 +211,18 @@ Tour::Texts Tour::texts() const {
               stacked({tr("The memory panel (Ctrl+M) says beforehand what a setting does to the "
                           "open chat."),
                        memory->plan()->text()}),
-              tr("Apply")};
+              memory->plan()->isRefused() ? tr("Go on without it") : tr("Apply")};
     case Step::Compressed:
       return {3, tr("The same question again"), taken, tr("Ask it again")};
     case Step::AskingAgain:
       return {3, tr("The same question again"), m_notes.question, {}};
     case Step::Again:
-      return {3, tr("The same question again"),
-              stacked({m_isSame ? tr("The answer is the same, word for word.")
-                                : tr("The answer differs from the first one."),
-                       memory->fidelityAge().isEmpty()
-                           ? memory->recallText()
-                           : stacked({memory->fidelityText(), memory->fidelityAge()})}),
-              tr("Next: what is held")};
+      return {
+          3, tr("The same question again"),
+          stacked({samenessText(), memory->fidelityAge().isEmpty()
+                                       ? memory->recallText()
+                                       : stacked({memory->fidelityText(), memory->fidelityAge()})}),
+          tr("Next: what is held")};
     case Step::Held:
       return {4, tr("What the model still holds of each word (Ctrl+H)"), m_state->heldSummary(),
               tr("Close and open this chat")};

@@ -72,14 +72,16 @@ class Tour : public QObject {
   bool isNewPresetApplied() const;
   bool isOurChat() const;
   bool isAnswered() const;
+  QString samenessText() const;
 
   AppState* m_state;
   TourNotes m_notes;
   Step m_step = Step::Off;
-  ChatKey m_chat = 0;     // from the first answer on
-  int m_rows = 0;         // of the conversation, before what was asked last
-  QString m_answer;       // the first one
-  bool m_isSame = false;  // as the second one
+  ChatKey m_chat = 0;        // from the first answer on
+  int m_rows = 0;            // of the conversation, before what was asked last
+  QString m_answer;          // the first one
+  bool m_isSame = false;     // as the second one
+  bool m_isApplied = false;  // Compact, or what was chosen by hand; not where that was refused
   QString m_resumed;
   QTimer m_due;  // AppState is asked for nothing from within its own signals
 };

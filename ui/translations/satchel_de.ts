@@ -2680,6 +2680,10 @@
         <translation>Anwenden</translation>
     </message>
     <message>
+        <source>Go on without it</source>
+        <translation>Ohne das weiter</translation>
+    </message>
+    <message>
         <source>The same question again</source>
         <translation>Dieselbe Frage noch einmal</translation>
     </message>

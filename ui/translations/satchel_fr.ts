@@ -2680,6 +2680,10 @@
         <translation>Appliquer</translation>
     </message>
     <message>
+        <source>Go on without it</source>
+        <translation>Continuer sans</translation>
+    </message>
+    <message>
         <source>The same question again</source>
         <translation>La même question encore une fois</translation>
     </message>
