@@ -136,6 +136,25 @@ TEST_F(TourTest, follows_who_does_by_hand_what_it_is_about) {
   EXPECT_EQ(state.heldLook(), HeldLook::Precision);
 }
 
+TEST_F(TourTest, leaves_later_chats_the_preset_that_was_chosen) {
+  MemoryPanelState* const memory = state.memory();
+  memory->setPresetIndex(1);
+  for (const int steps : {0, 1, 3}) {
+    begin();
+    for (int i = 0; i < steps; ++i) next();
+    ASSERT_TRUE(tour.isOn());
+    ASSERT_NE(memory->presetIndex(), 1);
+    tour.end();
+    EXPECT_EQ(memory->presetIndex(), 1) << steps;
+    play();
+  }
+  begin();
+  memory->setPresetIndex(3);
+  play();
+  tour.end();
+  EXPECT_EQ(memory->presetIndex(), 3) << "by hand, meanwhile";
+}
+
 TEST_F(TourTest, takes_the_model_that_is_open_where_it_is_the_right_one) {
   state.openModel(QString::fromUtf16(kTourModel));
   play();

@@ -45,6 +45,7 @@ bool Tour::canBegin() const {
 
 void Tour::begin() {
   if (!canBegin()) return;
+  if (!isOn()) m_presetBefore = m_state->memory()->presetIndex();
   m_chat = 0;
   go(Step::Reading);
   m_state->setHeldLook(HeldLook::Off);
@@ -61,8 +62,11 @@ void Tour::end() {
   if (isOn()) go(Step::Off);
 }
 
+// The preset is that of later chats too: it goes back, unless something else was chosen meanwhile.
 void Tour::go(Step step) {
   m_step = step;
+  if (step == Step::Off && hasPreset(m_presetTaken))
+    m_state->memory()->setPresetIndex(m_presetBefore);
   Q_EMIT changed();
 }
 
@@ -98,6 +102,7 @@ void Tour::ask(Step step) {
 
 void Tour::takePreset(const QString& preset) {
   MemoryPanelState* const memory = m_state->memory();
+  m_presetTaken = preset;
   for (int i = 0; i < memory->presetCount(); ++i)
     if (memory->presetLine(i).preset == preset) memory->setPresetIndex(i);
 }

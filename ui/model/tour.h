@@ -2,8 +2,10 @@
 // asks AppState for what a user would ask; every figure it tells is AppState's, of this chat.
 //   steps      Reading -> Asking -> Read -> Preview -> Compressed -> AskingAgain -> Again ->
 //              Held -> Closing -> Reopening -> Resumed -> Off. Those in -ing go on by
-//              themselves, the others by next(), or when the user does by hand what they show
-//   invariant  whatever else begins (another chat, an error, Stop) ends it; it undoes nothing
+//              themselves, the others by next(); Read, Preview and Again also when the user does
+//              by hand what comes next
+//   invariant  another chat or model, an error, an answer that is not whole end it; what is asked
+//              beside it in its own chat does not. It takes nothing back but the preset
 #pragma once
 
 #include <QObject>
@@ -83,7 +85,9 @@ class Tour : public QObject {
   bool m_isSame = false;     // as the second one
   bool m_isApplied = false;  // Compact, or what was chosen by hand; not where that was refused
   QString m_resumed;
-  QTimer m_due;  // AppState is asked for nothing from within its own signals
+  int m_presetBefore = 0;
+  QString m_presetTaken;  // last, by the tour
+  QTimer m_due;           // AppState is asked for nothing from within its own signals
 };
 
 }  // namespace satchel::ui
