@@ -45,7 +45,7 @@ send() {
   until_works is_sent "$1"
 }
 is_sent() { shown | grep -qx "$1" || { key Return; false; }; }
-# The model's answers end because they repeat themselves, and count as interrupted.
+# The second answer has ended: its model repeats itself until that ends it, and then it counts as whole.
 has_gone_on() {
   [ "$(shown | grep -c '^\[assistant')" = 2 ] && ! shown | grep -qx '\[assistant, streaming\]'
 }
@@ -87,7 +87,7 @@ until_works has_opened
 xdotool mousemove --window "$id" 590 790 click 1  # the input box
 send continue
 until_works has_gone_on
-shown | grep -qxF -e "$part"
+[ "$(of_answer interrupted | sed '/^\[user\]$/,$d')" = "$part" ]
 key ctrl+h
 kill -TERM $window
 wait $window
