@@ -49,6 +49,13 @@ std::string on_network_disk(const fs::path& folder) {
          "A folder on a local disk is safer.";
 }
 
+Error moved_away(const fs::path& library, const fs::path& caches) {
+  return {ErrorKind::storage, "STORAGE",
+          "The library \"" + library.string() + "\" is missing, but \"" + caches.string() +
+              "\" shows that chats were saved. Put it back; else the next chat begins an empty "
+              "one."};
+}
+
 fs::path new_of(const fs::path& file) {
   return file.string() + "-new";
 }
@@ -159,6 +166,7 @@ Result<void> Store::State::open_library() {
                     .read_only_reason = std::nullopt,
                     .vfs = options.vfs,
                     .key = options.key};
+  SATCHEL_TRY(check_missing_or_readable(to.path));
   std::error_code ignored;
   if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
     SATCHEL_TRY(make_folder_of(to.path));
@@ -182,13 +190,15 @@ Result<void> Store::State::open_library() {
 }
 
 // A library that lost its bytes is damaged, not new. Its words may still lie in a log, which SQLite
-// deletes beside an empty file; and where caches are saved, there were chats.
+// deletes beside an empty file; and where caches are saved, there were chats. Who writes where the
+// file is gone begins another and says so; to a reader it must not look empty.
 Result<void> Store::State::check_not_emptied(const fs::path& library_file) const {
   if (!is_empty_or_missing(library_file)) return {};
   if (const auto log_file = log_left_by(library_file)) return lost_library(library_file, *log_file);
   const fs::path caches = options.cache_dir / "kvcache.db";
-  if (is_new_library || is_empty_or_missing(caches)) return {};
-  return lost_library(library_file, caches);
+  if (is_empty_or_missing(caches)) return {};
+  if (!is_new_library) return lost_library(library_file, caches);
+  return options.mode == OpenMode::read_write ? Result<void>() : moved_away(library_file, caches);
 }
 
 bool Store::State::can_write() const {

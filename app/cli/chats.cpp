@@ -263,7 +263,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   auto store = open_store(options.common,
                           changes ? storage::OpenMode::read_write : storage::OpenMode::read_only);
   if (!store.ok()) {
-    if (store.error().code != "NO_LIBRARY") return std::move(store).error();
+    if (!has_no_chats_yet(options.common, store.error())) return std::move(store).error();
     if (!options.show.empty() || !options.ledger.empty())
       return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
                    "No saved chats yet. Start one with `satchel chat`."};

@@ -55,7 +55,7 @@ Result<void> run_documents(const DocumentsOptions& options, Console& console) {
   Shelf shelf;
   if (store.ok()) {
     SATCHEL_TRY_ASSIGN(shelf, store.value()->shelf());
-  } else if (store.error().code != "NO_LIBRARY") {
+  } else if (!has_no_chats_yet(options.common, store.error())) {
     return std::move(store).error();
   }
   if (options.show.empty() && !changes) {

@@ -60,7 +60,7 @@ Result<void> run(const SearchOptions& options, Console& console) {
   if (store.ok()) {
     SATCHEL_TRY_ASSIGN(
         all, store.value()->search({.words = query_of(options.words), .n_most = options.n_most}));
-  } else if (store.error().code != "NO_LIBRARY") {
+  } else if (!has_no_chats_yet(options.common, store.error())) {
     return std::move(store).error();
   }
   if (console.json()) {

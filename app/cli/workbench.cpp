@@ -101,6 +101,10 @@ Result<std::unique_ptr<storage::Store>> open_store(const Options& options, stora
   return storage::Store::open(std::move(store));
 }
 
+bool has_no_chats_yet(const Options& options, const Error& why) {
+  return why.code == "NO_LIBRARY" && options.store.empty();
+}
+
 Error no_chat_named(const std::string& name) {
   return {ErrorKind::not_found, "CHAT_NOT_FOUND",
           "There is no chat named \"" + name + "\". Run `satchel chats` to list the saved chats."};

@@ -33,6 +33,9 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
 Result<storage::StoreOptions> chosen_store(const Options& options);
 // The library and the saved caches of --store.
 Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode);
+// Whether a store was not opened because no chat was saved yet. A folder that --store names should
+// have a library.
+bool has_no_chats_yet(const Options& options, const Error& why);
 Error no_chat_named(const std::string& name);
 
 // With --json, what a benchmark measured: the model, where it ran, a row for each line.

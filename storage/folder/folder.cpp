@@ -183,6 +183,15 @@ bool is_empty_or_missing(const fs::path& file) {
   return error || size == 0;
 }
 
+Result<void> check_missing_or_readable(const fs::path& file) {
+  struct stat found {};
+  if (::lstat(file.c_str(), &found) != 0 && errno == ENOENT) return {};
+  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) == 0) return {};
+  return Error{
+      ErrorKind::storage, "STORAGE",
+      "\"" + file.string() + "\" cannot be read: " + std::generic_category().message(errno) + "."};
+}
+
 std::optional<std::int64_t> written_at(const fs::path& file) {
   struct stat found {};
   if (::stat(file.c_str(), &found) != 0) return std::nullopt;

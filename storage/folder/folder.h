@@ -40,6 +40,10 @@ Result<bool> rename_to_free(const std::filesystem::path& file, const std::filesy
 // Whether the file is missing or empty.
 bool is_empty_or_missing(const std::filesystem::path& file);
 
+// Nothing where the file is missing or can be read. One that cannot be looked at is not missing.
+//   errors  STORAGE
+Result<void> check_missing_or_readable(const std::filesystem::path& file);
+
 // When it was written last, in milliseconds since 1970; none: it cannot be examined.
 std::optional<std::int64_t> written_at(const std::filesystem::path& file);
 // Deletes the databases of the folder whose names begin so, and that were last written before.

@@ -266,6 +266,7 @@ Result<void> Library::State::prepare_for_writing(std::int64_t version) {
 }
 
 Result<void> Library::State::connect_for_reading() {
+  SATCHEL_TRY(check_missing_or_readable(options.path));
   std::error_code ignored;
   if (!fs::exists(options.path, ignored)) return no_library(options.path);
   Result<std::int64_t> version = std::int64_t{0};
@@ -315,6 +316,7 @@ Result<Connection*> Library::State::writer() {
 // What hindered the opening may have passed: a disk has space again, another program has ended.
 Result<void> Library::State::try_writing_again() {
   if (options.mode == OpenMode::read_only || !may_pass(*report.read_only)) return *report.read_only;
+  SATCHEL_TRY(check_missing_or_readable(options.path));
   // A library that was there is not begun anew: its words may come back.
   std::error_code unknown;
   if (!fs::exists(options.path, unknown)) return went_missing(options.path);

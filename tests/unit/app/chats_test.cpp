@@ -46,5 +46,14 @@ TEST(ChatsCommand, lists_chats_kept_at_the_top_first) {
   EXPECT_THAT(at_top, ElementsAre(true, true, false, false));
 }
 
+TEST(ChatsCommand, a_named_store_that_is_not_there_is_not_shown_as_empty) {
+  const test::TempFolder temp;
+  CLI::App app("", "satchel");
+  Run chosen;
+  add_chats(app, [&](Run run) { chosen = std::move(run); });
+  app.parse("chats --json --store " + (temp / "none").string());
+  EXPECT_EQ(chosen(), 3);
+}
+
 }  // namespace
 }  // namespace satchel::app

@@ -57,6 +57,29 @@ TEST(LostLibrary, a_missing_one_is_begun_anew_and_the_caches_wait_for_the_old_on
   EXPECT_EQ(must(store->kv()->record(key_of({1}), 0)), bytes_of(10, 0));
 }
 
+TEST(LostLibrary, a_missing_one_beside_its_caches_is_not_shown_as_empty) {
+  const TempFolder folder;
+  make_chat(folder);
+  fs::rename(folder / "data/library.db", folder / "data/found again");
+  const auto opened = try_store(folder, {.mode = OpenMode::read_only});
+  EXPECT_EQ(code_of(opened), "STORAGE");
+  EXPECT_THAT(message_of(opened), HasSubstr("is missing, but"));
+  EXPECT_FALSE(fs::exists(folder / "data/library.db"));
+}
+
+TEST(LostLibrary, one_that_is_a_link_to_itself_or_to_nothing_is_not_shown_as_empty) {
+  for (const char* target : {"library.db", "nowhere"}) {
+    const TempFolder folder;
+    fs::create_directory(folder / "data");
+    fs::create_symlink(target, folder / "data/library.db");
+    for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+      const auto opened = try_store(folder, {.mode = mode});
+      EXPECT_EQ(code_of(opened), "STORAGE");
+      EXPECT_THAT(message_of(opened), HasSubstr("cannot be read: "));
+    }
+  }
+}
+
 bool exists_empty(const fs::path& file) {
   return fs::exists(file) && fs::file_size(file) == 0;
 }

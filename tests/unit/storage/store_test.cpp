@@ -257,6 +257,28 @@ TEST(Store, on_a_read_only_disk_chats_and_caches_are_read_and_nothing_is_written
   for (const char* name : {"data", "cache"}) fs::permissions(folder / name, fs::perms(0700));
 }
 
+TEST(Store, a_library_that_may_not_be_read_is_not_shown_as_empty) {
+  for (const char* closed : {"data", "data/library.db"}) {
+    const TempFolder folder;
+    must(open_store(folder)->library().create_chat(named("a")));
+    if (::geteuid() == 0) {
+      for (const char* name : {"", "data", "data/library.db", "data/library.lock"})
+        ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    }
+    fs::permissions(folder / closed, fs::perms::none);
+    const auto is_refused = [&] {
+      for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+        const auto opened = try_store(folder, {.mode = mode});
+        if (opened.ok() || opened.error().code != "STORAGE") return false;
+        if (!opened.error().message.ends_with("cannot be read: Permission denied.")) return false;
+      }
+      return true;
+    };
+    EXPECT_EQ(in_child(is_refused, true), 0) << closed;
+    fs::permissions(folder / closed, fs::perms::owner_all);
+  }
+}
+
 TEST(Store, without_a_place_for_caches_chats_work) {
   const TempFolder folder;
   write_file(folder / "cache", "a file where the folder should be");
