@@ -6,6 +6,7 @@
 #include "app/chat_files/chat_file.h"
 #include "app/chat_files/export_chat.h"
 #include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "runtime/limits/presets.h"
@@ -60,13 +61,11 @@ Result<void> check_sizes(const ChatFile& file, const std::string& path) {
 }
 
 // Its model reads it anew when it is opened: a file has words, and no tokens.
-Result<runtime::ChatId> add(runtime::ChatLibrary& library, const ChatFile& file,
+Result<runtime::ChatId> add(storage::Library& library, const ChatFile& file,
                             const runtime::ChatSetup& setup) {
   runtime::NewChat chat{.name = file.title, .title = file.title, .setup = setup};
   if (chat.name.empty()) chat.name = chat.title = "imported";
   chat.setup.system = file.system;
-  SATCHEL_TRY_ASSIGN(const runtime::ChatId id,
-                     library.create_chat(chat, runtime::NameTaken::number));
   std::vector<runtime::NewMessage> messages;
   if (file.system)
     messages.push_back({.role = runtime::Role::system, .text = *file.system, .tokens = {}});
@@ -77,10 +76,13 @@ Result<runtime::ChatId> add(runtime::ChatLibrary& library, const ChatFile& file,
                         .tokens = {},
                         .kind = message.kind,
                         .title = message.title});
-  const auto added = library.append_all(id, messages);
-  if (added.ok()) return id;
-  (void)library.remove_chat(id);  // why nothing was added is what counts
-  return added.error();
+  return library.add_chat(chat, messages);
+}
+
+Error stopped(std::size_t n_imported, std::size_t n_all) {
+  return {ErrorKind::cancelled, "STOPPED",
+          "Stopped. " + std::to_string(n_imported) + " of " + std::to_string(n_all) +
+              " chats were imported."};
 }
 
 Result<void> run_import(const ImportOptions& options, Console& console) {
@@ -100,7 +102,9 @@ Result<void> run_import(const ImportOptions& options, Console& console) {
                                  .recipe_json = recipe.json()};
   SATCHEL_TRY_ASSIGN(const auto store, open_store(options.common, storage::OpenMode::read_write));
   Json rows = Json::array();
+  const std::stop_token stop = begin_interruptible();
   for (const ChatFile& file : files) {
+    if (stop.stop_requested()) return stopped(rows.size(), files.size());
     SATCHEL_TRY_ASSIGN(const runtime::ChatId id, add(store->library(), file, setup));
     SATCHEL_TRY_ASSIGN(const storage::Chat chat, store->library().chat(id));
     rows.push_back({{"id", id.value}, {"name", chat.name}, {"messages", file.messages.size()}});

@@ -107,25 +107,32 @@ Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t no
   return seq;
 }
 
-Result<ChatId> Library::create_chat(const NewChat& chat, NameTaken taken) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY_ASSIGN(const std::string name, free_name(*db, chat.name));
+Result<ChatId> insert_chat(Connection& db, const NewChat& chat, NameTaken taken,
+                           std::int64_t now_ms) {
+  SATCHEL_TRY_ASSIGN(const std::string name, free_name(db, chat.name));
   if (name != chat.name && taken == NameTaken::refuse) return chat_exists();
   SATCHEL_TRY_ASSIGN(
       Query insert,
-      db->prepare("INSERT INTO chat(name, title, model_fingerprint, model_path, recipe, "
-                  "budget_bytes, system, created_ms, used_ms, used_seq) VALUES(?1, ?2, ?3, ?4, ?5, "
-                  "?6, ?7, ?8, ?8, (SELECT coalesce(max(used_seq), 0) + 1 FROM chat)) "
-                  "RETURNING id"));
+      db.prepare("INSERT INTO chat(name, title, model_fingerprint, model_path, recipe, "
+                 "budget_bytes, system, created_ms, used_ms, used_seq) VALUES(?1, ?2, ?3, ?4, ?5, "
+                 "?6, ?7, ?8, ?8, (SELECT coalesce(max(used_seq), 0) + 1 FROM chat)) "
+                 "RETURNING id"));
   const ChatSetup& setup = chat.setup;
   insert.bind(1, name).bind(2, chat.title).bind(3, setup.model_fingerprint);
   insert.bind(4, setup.model_path).bind(5, setup.recipe_json);
   insert.bind(6, static_cast<std::int64_t>(setup.budget_bytes));
-  insert.bind(7, setup.system).bind(8, state_->options.clock->wall_ms());
+  insert.bind(7, setup.system).bind(8, now_ms);
   SATCHEL_TRY_ASSIGN(const std::int64_t id, insert.integer());
-  SATCHEL_TRY(change.commit());
   return ChatId{id};
+}
+
+Result<ChatId> Library::create_chat(const NewChat& chat, NameTaken taken) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const ChatId id,
+                     insert_chat(*db, chat, taken, state_->options.clock->wall_ms()));
+  SATCHEL_TRY(change.commit());
+  return id;
 }
 
 Result<Chat> Library::chat(ChatId id) {

@@ -39,6 +39,32 @@ Result<std::int64_t> insert_message(Connection& db, const MessageRow& row, std::
   return insert.bind(13, checksum_2_of(row)).integer();
 }
 
+// Behind the message `parent`; 0: first. Returns what the last one needs if it streams.
+Result<Stream> insert_messages(Connection& db, ChatId chat, std::int64_t parent,
+                               std::span<const runtime::NewMessage> messages, std::int64_t now_ms,
+                               std::vector<MessageId>& ids) {
+  Stream last;
+  for (const runtime::NewMessage& message : messages) {
+    SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(db, chat, now_ms));
+    const auto tokens = to_blob(message.tokens);
+    const MessageRow row{.chat = chat.value,
+                         .seq = seq,
+                         .role = name_of(message.role),
+                         .state = name_of(message.state),
+                         .text = message.text,
+                         .tokens = tokens,
+                         .kind = name_of(message.kind),
+                         .title = message.title,
+                         .parent = parent != 0 ? std::optional(parent) : std::nullopt,
+                         .tokenizer = static_cast<std::int64_t>(message.tokenizer)};
+    SATCHEL_TRY_ASSIGN(parent, insert_message(db, row, now_ms));
+    ids.push_back({parent});
+    last.seq = seq;
+    last.parent = row.parent;
+  }
+  return last;
+}
+
 Result<void> save_part(Connection& db, std::int64_t message, const Stream& stream) {
   SATCHEL_TRY_ASSIGN(Query insert, db.prepare("INSERT OR REPLACE INTO message_part(message, seq, "
                                               "tokens, text) VALUES(?1, ?2, ?3, ?4)"));
@@ -93,7 +119,6 @@ Result<std::vector<MessageId>> Library::append_behind(ChatId chat, std::optional
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   const std::int64_t now_ms = state_->options.clock->wall_ms();
   std::vector<MessageId> ids;
-  Stream stream;  // what the last one needs, if it streams
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   std::int64_t parent = 0;
   std::optional<Cut> undoes;
@@ -104,28 +129,12 @@ Result<std::vector<MessageId>> Library::append_behind(ChatId chat, std::optional
   } else {
     SATCHEL_TRY_ASSIGN(parent, last_message_of(*db, chat));
   }
-  for (const runtime::NewMessage& message : messages) {
-    SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(*db, chat, now_ms));
-    const auto tokens = to_blob(message.tokens);
-    const MessageRow row{.chat = chat.value,
-                         .seq = seq,
-                         .role = name_of(message.role),
-                         .state = name_of(message.state),
-                         .text = message.text,
-                         .tokens = tokens,
-                         .kind = name_of(message.kind),
-                         .title = message.title,
-                         .parent = parent != 0 ? std::optional(parent) : std::nullopt,
-                         .tokenizer = static_cast<std::int64_t>(message.tokenizer)};
-    SATCHEL_TRY_ASSIGN(parent, insert_message(*db, row, now_ms));
-    ids.push_back({parent});
-    stream.seq = seq;
-    stream.parent = row.parent;
-  }
+  SATCHEL_TRY_ASSIGN(Stream stream, insert_messages(*db, chat, parent, messages, now_ms, ids));
   if (note != nullptr) SATCHEL_TRY(put_note(*db, chat, note->name, note->text(ids)));
   SATCHEL_TRY(state_->commit(change, *db, undoes));
   if (ids.empty()) return ids;
-  state_->last_message = parent;
+  const std::int64_t newest = ids.back().value;
+  state_->last_message = newest;
   if (messages.back().state != MessageState::streaming) return ids;
   stream.chat = chat.value;
   stream.role = messages.back().role;
@@ -133,9 +142,27 @@ Result<std::vector<MessageId>> Library::append_behind(ChatId chat, std::optional
   add(stream, messages.back().text, messages.back().tokens);
   stream.text_saved = stream.text.size();
   stream.tokens_saved = stream.tokens.size();
-  state_->streams[parent] = std::move(stream);
+  state_->streams[newest] = std::move(stream);
   state_->streams_saved_ms = state_->options.clock->steady_ms();
   return ids;
+}
+
+Result<ChatId> Library::add_chat(const NewChat& chat,
+                                 std::span<const runtime::NewMessage> messages) {
+  for (const runtime::NewMessage& message : messages) {
+    if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
+    SATCHEL_ASSERT(message.state != MessageState::streaming);
+    SATCHEL_ASSERT(message.state != MessageState::damaged);
+  }
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  const std::int64_t now_ms = state_->options.clock->wall_ms();
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const ChatId id, insert_chat(*db, chat, NameTaken::number, now_ms));
+  std::vector<MessageId> ids;
+  SATCHEL_TRY(insert_messages(*db, id, 0, messages, now_ms, ids));
+  SATCHEL_TRY(change.commit());
+  if (!ids.empty()) state_->last_message = ids.back().value;
+  return id;
 }
 
 Result<void> Library::extend(MessageId message, std::string_view text,

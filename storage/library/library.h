@@ -98,6 +98,9 @@ class Library final : public runtime::ChatLibrary {
   const std::string& library_id() const;
 
   Result<ChatId> create_chat(const NewChat& chat, NameTaken taken = NameTaken::refuse) override;
+  // A chat with its messages, at once or not at all; none of them streams. Where its name is taken
+  // it gets a number.
+  Result<ChatId> add_chat(const NewChat& chat, std::span<const runtime::NewMessage> messages);
   Result<Chat> chat(ChatId id) override;
   Result<std::optional<Chat>> find_chat(std::string_view name) override;
   Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::present) override;

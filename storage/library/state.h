@@ -86,6 +86,9 @@ Result<void> update_message(Connection& connection, std::int64_t id, const Messa
 
 // Makes a message the chat's last one, inside the caller's transaction. Deletes nothing.
 Result<void> cut_to(Connection& connection, const Cut& cut);
+// Library::create_chat(), inside the caller's transaction.
+Result<ChatId> insert_chat(Connection& connection, const NewChat& chat, NameTaken taken,
+                           std::int64_t now_ms);
 // The id of the chat's last message; 0: none.
 Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 

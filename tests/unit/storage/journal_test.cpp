@@ -1,6 +1,7 @@
 // Messages of library.db: what is said to be saved is saved, whole and in order.
 #include <gmock/gmock.h>
 
+#include "failing_vfs.h"
 #include "fixtures.h"
 
 namespace satchel::storage {
@@ -85,6 +86,45 @@ TEST(Journal, several_messages_are_one_commit) {
   refused[1].text = larger;
   EXPECT_EQ(code_of(library.append_all(chat, refused)), "MESSAGE_SIZE");
   EXPECT_THAT(texts(library, chat), SizeIs(2));
+}
+
+TEST(Journal, a_chat_is_added_with_all_its_messages_or_not_at_all) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  std::vector<runtime::NewMessage> messages(2);
+  messages[0].text = "hello";
+  messages[1].role = runtime::Role::assistant;
+  messages[1].text = std::string(kMessageBytesMax + 1, 'x');
+  EXPECT_EQ(code_of(library.add_chat(named("a"), messages)), "MESSAGE_SIZE");
+  EXPECT_THAT(must(library.chats()), IsEmpty());
+  messages[1].text = "hi";
+  must(library.add_chat(named("a"), messages));
+  const ChatId second = must(library.add_chat(named("a"), messages));
+  EXPECT_EQ(must(library.chat(second)).name, "a (2)");
+  EXPECT_EQ(texts(library, second), (std::vector<std::string>{"hello", "hi"}));
+  say(library, second, "and on");
+  EXPECT_EQ(must(library.chat(second)).n_messages, 3u);
+}
+
+TEST(Journal, a_chat_whose_adding_a_full_disk_cuts_off_is_not_there_empty) {
+  FailingVfs vfs("failing");
+  const std::vector<runtime::NewMessage> messages(2);
+  bool has_failed = true;
+  for (int n = 0; has_failed; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    ASSERT_LT(n, 1000);
+    const TempFolder folder(Place::memory);
+    {
+      const auto store = open_store(folder, {.vfs = vfs.name()});
+      vfs.fail_at(n, FailingVfs::How::full, FailingVfs::Then::always);
+      (void)store->library().add_chat(named("a"), messages);
+      has_failed = vfs.has_failed();
+      vfs.stop_failing();
+    }
+    for (const Chat& chat : must(open_store(folder)->library().chats()))
+      EXPECT_EQ(chat.n_messages, 2u);
+  }
 }
 
 TEST(Journal, truncating_hides_messages_and_brings_them_back) {
