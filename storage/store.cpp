@@ -56,6 +56,29 @@ Error moved_away(const fs::path& library, const fs::path& caches) {
               "one."};
 }
 
+// What the copy met is said of the library, which is as it was.
+Error not_backed_up(const fs::path& file, const Error& why) {
+  const std::string place = "\"" + file.string() + "\"";
+  if (why.code == "DISK_FULL")
+    return {why.kind, why.code,
+            "The disk is full: " + place +
+                " was not written. No backup was made. Free some space or choose another folder."};
+  if (why.code == "READ_ONLY")
+    return {why.kind, why.code,
+            place + " may not be written. No backup was made. Choose another folder."};
+  return {why.kind, why.code, why.message + " No backup was made."};
+}
+
+// The folder and those above it that are not there, the innermost first.
+std::vector<fs::path> missing_folders(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  std::error_code unknown;
+  for (fs::path at = fs::absolute(folder, unknown);
+       fs::symlink_status(at, unknown).type() == fs::file_type::not_found; at = at.parent_path())
+    missing.push_back(at);
+  return missing;
+}
+
 fs::path new_of(const fs::path& file) {
   return file.string() + "-new";
 }
@@ -401,9 +424,12 @@ Result<fs::path> Store::back_up(const fs::path& folder) {
   fs::path file = folder / ("library-" + date + ".db");
   for (int n = 2; fs::exists(file, unknown); ++n)
     file = folder / ("library-" + date + "-" + std::to_string(n) + ".db");
-  SATCHEL_TRY(make_private_folder_of(file));
-  SATCHEL_TRY(state_->library->copy_to(file));
-  return file;
+  const std::vector<fs::path> missing = missing_folders(folder);
+  Result<void> copied = make_private_folder_of(file);
+  if (copied.ok()) copied = state_->library->copy_to(file);
+  if (copied.ok()) return file;
+  for (const fs::path& made : missing) fs::remove(made, unknown);  // those that are empty
+  return not_backed_up(file, copied.error());
 }
 
 std::vector<LibraryCopy> Store::copies() const {

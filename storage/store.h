@@ -79,7 +79,7 @@ class Store final : public runtime::ChatStore {
   Result<void> delete_now(ChatId chat) override;
   bool has_orphans() const;  // whether delete_now() left such caches
   // A copy of the library in a folder, which is made where it is missing: library-DATE.db, for its
-  // owner alone. Possible while other processes write.
+  // owner alone. Possible while other processes write. What fails leaves neither file nor folder.
   Result<std::filesystem::path> back_up(const std::filesystem::path& folder);
   // The copies that migrations left.
   std::vector<LibraryCopy> copies() const override;

@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "failing_vfs.h"
 #include "fixtures.h"
 #include "storage/folder/folder.h"
 
@@ -15,6 +16,7 @@ namespace satchel::storage {
 namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 unsigned mode_of(const fs::path& path) {
   struct stat found {};
@@ -180,6 +182,25 @@ TEST(Store, a_library_that_nobody_writes_can_be_read) {
   must(open_store(folder)->library().create_chat(named("a")));
   const auto reader = open_store(folder, {.mode = OpenMode::read_only});
   EXPECT_EQ(must(reader->library().chats()).size(), 1u);
+}
+
+TEST(Store, a_copy_that_fails_is_named_and_leaves_nothing) {
+  const TempFolder folder;
+  FailingVfs vfs("failing");
+  const auto store = open_store(folder, {.vfs = vfs.name()});
+  must(store->library().create_chat(named("a")));
+  fs::create_directory(folder / "there");
+  for (const char* name : {"new/copies", "there"}) {
+    vfs.fail_at(0, FailingVfs::How::full, FailingVfs::Then::always);
+    const auto copied = store->back_up(folder / name);
+    vfs.stop_failing();
+    ASSERT_EQ(code_of(copied), "DISK_FULL");
+    EXPECT_THAT(copied.error().message, HasSubstr((folder / name).string() + "/library-"));
+    EXPECT_THAT(copied.error().message, HasSubstr("No backup was made."));
+  }
+  EXPECT_FALSE(fs::exists(folder / "new"));
+  EXPECT_TRUE(fs::is_empty(folder / "there"));
+  must(store->back_up(folder / "new/copies"));
 }
 
 TEST(Store, is_copied_beside_a_program_that_writes) {
