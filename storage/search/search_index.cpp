@@ -195,8 +195,10 @@ Result<void> update(Connection& db, Library& library) {
 
 Result<std::vector<Found>> find_in(const ConnectionOptions& file, Library& library,
                                    const std::string& asked, std::size_t n_most) {
-  SATCHEL_TRY(make_private_folder_of(file.path));
-  SATCHEL_TRY(make_private_file(file.path));
+  if (!file.path.empty()) {
+    SATCHEL_TRY(make_private_folder_of(file.path));
+    SATCHEL_TRY(make_private_file(file.path));
+  }
   SATCHEL_TRY_ASSIGN(Connection db, Connection::open(file));
   SATCHEL_TRY(update(db, library));
   return look_up(db, library, asked, n_most);
@@ -240,9 +242,14 @@ Result<std::vector<Found>> SearchIndex::find(Library& library, const SearchQuery
     return Error{ErrorKind::invalid, "SEARCH_WORDS", "There is nothing to look for. Give words."};
   const ConnectionOptions file{path_, Access::read_write, Content::cache, vfs_, key_};
   auto found = find_in(file, library, asked, query.n_most);
-  if (found.ok() || found.error().code != "CACHE_DAMAGED") return found;
-  SATCHEL_TRY(forget());
-  return find_in(file, library, asked, query.n_most);
+  if (!found.ok() && found.error().code == "CACHE_DAMAGED") {
+    SATCHEL_TRY(forget());
+    found = find_in(file, library, asked, query.n_most);
+  }
+  if (found.ok() || found.error().kind != ErrorKind::storage) return found;
+  // There is no place for the file: all chats are read for this search alone.
+  const ConnectionOptions memory{{}, Access::read_write, Content::cache, {}, {}};
+  return find_in(memory, library, asked, query.n_most);
 }
 
 Result<void> SearchIndex::forget() {

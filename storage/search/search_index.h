@@ -4,8 +4,9 @@
 //               of another library. Each search brings it up to date first, chat by chat
 //   holds       the text of the messages a second time: where a chat is deleted for good the file
 //               goes with it
-//   errors      CACHE_DAMAGED (after one new try), DISK_FULL, READ_ONLY, STORAGE; SEARCH_WORDS:
-//               nothing to look for
+//               Where it cannot be written, it is made in memory for one search
+//   errors      CACHE_DAMAGED (after one new try); of the library; SEARCH_WORDS: nothing to look
+//               for
 //   threads     one call at a time; other processes may search too
 //   source      sqlite.org/fts5.html
 #pragma once

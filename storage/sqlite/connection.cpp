@@ -69,7 +69,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   handle->path = options.path.string();
   handle->content = options.content;
   handle->key = options.key;
-  std::string uri = uri_of(options.path);
+  std::string uri = options.path.empty() ? ":memory:" : uri_of(options.path);
   if (options.access == Access::read_only_media) uri += "?immutable=1";
   const int code = sqlite3_open_v2(uri.c_str(), &handle->db, flags_of(options.access),
                                    options.vfs.empty() ? nullptr : options.vfs.c_str());

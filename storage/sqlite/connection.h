@@ -35,7 +35,7 @@ enum class Sync {
 };
 
 struct ConnectionOptions {
-  std::filesystem::path path;
+  std::filesystem::path path;  // empty: in memory, gone with the connection
   Access access = Access::read_write;
   Content content = Content::library;
   std::string vfs;       // SQLite's default if empty

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "failing_vfs.h"
 #include "fixtures.h"
 
 namespace satchel::storage {
@@ -125,6 +126,24 @@ TEST_F(Search, makes_an_index_that_is_damaged_or_anothers_again) {
   run_sql(file, "PRAGMA user_version = 9");
   EXPECT_THAT(where("canary"), ElementsAre("chat"));
   EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(Search, finds_what_is_there_where_the_index_has_no_place) {
+  chat("chat", {"canary"});
+  const fs::path file = search_index_of(folder_ / "cache", store_->library().library_id());
+  fs::create_directory(file);
+  EXPECT_THAT(where("canary"), ElementsAre("chat"));
+  EXPECT_TRUE(fs::is_empty(file));
+}
+
+TEST_F(Search, finds_what_is_there_on_a_full_disk) {
+  chat("chat", {"canary"});
+  must(store_->library().flush());
+  FailingVfs vfs("failing");
+  SearchIndex index(folder_ / "cache/index.db", vfs.name());
+  vfs.fail_at(0, FailingVfs::How::full, FailingVfs::Then::always);
+  EXPECT_EQ(must(index.find(store_->library(), {.words = "canary"})).size(), 1u);
+  EXPECT_TRUE(vfs.has_failed());
 }
 
 TEST_F(Search, leaves_other_files_of_the_folder_alone) {
