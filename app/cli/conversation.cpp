@@ -1,6 +1,7 @@
 #include "app/cli/conversation.h"
 
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "app/cli/interrupt.h"
@@ -18,28 +19,33 @@ using runtime::ChatEvent;
 using runtime::ChatHandle;
 
 // What failed beside a call. What the call itself failed at its caller says.
-void show(const runtime::Failed& failed, Console& console) {
+//   said  reasons that were told: where nothing can be saved, each part of a call finds it out
+void show(const runtime::Failed& failed, std::set<std::string>& said, Console& console) {
   const std::string why = failed.error.message + " [" + failed.error.code + "]";
   if (failed.task == runtime::ChatTask::save)
     console.warning("The messages are saved, but the cache is not: " + why);
-  if (failed.task == runtime::ChatTask::keep_settings)
-    console.warning("The messages are saved, but the settings are not: " + why);
+  if (failed.task == runtime::ChatTask::keep_settings && said.insert(failed.error.message).second)
+    console.warning("The settings are not saved: " + why);
   if (failed.task == runtime::ChatTask::remove_chat) console.warning(failed.error.message);
 }
 
 // What the console shows of every call.
-void show(const ChatEvent& event, Console& console) {
-  std::visit(runtime::Overloaded{
-                 [&](const runtime::Progress& now) {
-                   if (const auto progress = console.progress()) progress(now);
-                 },
-                 [&](const runtime::Noticed& notice) { console.warning(notice.text); },
-                 [&](const runtime::ModelSwitched& now) {
-                   console.end_progress();
-                   console.note("Running on the CPU (" + now.model.device + ") now.");
-                 },
-                 [&](const runtime::Failed& failed) { show(failed, console); }, [](const auto&) {}},
-             event);
+void show(const ChatEvent& event, std::set<std::string>& said, Console& console) {
+  std::visit(
+      runtime::Overloaded{[&](const runtime::Progress& now) {
+                            if (const auto progress = console.progress()) progress(now);
+                          },
+                          [&](const runtime::Noticed& notice) {
+                            said.insert(notice.text);
+                            console.warning(notice.text);
+                          },
+                          [&](const runtime::ModelSwitched& now) {
+                            console.end_progress();
+                            console.note("Running on the CPU (" + now.model.device + ") now.");
+                          },
+                          [&](const runtime::Failed& failed) { show(failed, said, console); },
+                          [](const auto&) {}},
+      event);
 }
 
 Error saved_model_missing(const runtime::Chat& chat) {
@@ -76,8 +82,9 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
                                                          Console& console) {
   auto opened = std::make_unique<Conversation>();
   opened->console_ = &console;
-  opened->sink_ = [&console, also = request.sink](ChatHandle chat, const ChatEvent& event) {
-    show(event, console);
+  opened->sink_ = [&console, also = request.sink, said = std::make_shared<std::set<std::string>>()](
+                      ChatHandle chat, const ChatEvent& event) {
+    show(event, *said, console);
     if (also) also(chat, event);
   };
   SATCHEL_TRY(opened->open_chat(options, request));

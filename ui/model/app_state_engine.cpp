@@ -384,7 +384,7 @@ void AppState::showFailed(const runtime::Failed& failed) {
   if (m_question.isAsked() && error.code == "CONTEXT_FULL") return;
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)
-    message = tr("The messages are saved, but the settings are not.") + u' ' + message;
+    message = tr("The settings are not saved.") + u' ' + message;
   showError(textOf(error.code), message);
 }
 

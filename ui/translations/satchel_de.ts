@@ -1057,8 +1057,8 @@
         <translation>%1 nachgedacht · %2 Token</translation>
     </message>
     <message>
-        <source>The messages are saved, but the settings are not.</source>
-        <translation>Die Nachrichten sind gespeichert, die Einstellungen nicht.</translation>
+        <source>The settings are not saved.</source>
+        <translation>Die Einstellungen sind nicht gespeichert.</translation>
     </message>
     <message>
         <source>&quot;%1&quot; was not attached.</source>

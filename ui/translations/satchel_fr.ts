@@ -1057,8 +1057,8 @@
         <translation>Réflexion de %1 · %2 tokens</translation>
     </message>
     <message>
-        <source>The messages are saved, but the settings are not.</source>
-        <translation>Les messages sont enregistrés, mais pas les réglages.</translation>
+        <source>The settings are not saved.</source>
+        <translation>Les réglages ne sont pas enregistrés.</translation>
     </message>
     <message>
         <source>&quot;%1&quot; was not attached.</source>
