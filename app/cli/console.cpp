@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -38,9 +39,13 @@ std::string_view title(runtime::Phase phase) {
   return "Working";
 }
 
+int first_output_errno = 0;
+
 void write(std::FILE* to, std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), to);
-  std::fflush(to);
+  errno = 0;
+  const bool is_written =
+      std::fwrite(text.data(), 1, text.size(), to) == text.size() && std::fflush(to) == 0;
+  if (!is_written && to == stdout && first_output_errno == 0) first_output_errno = errno;
 }
 
 // Pipes and files get the bytes as they are.
@@ -160,6 +165,10 @@ void Console::end_progress() {
   if (bar_drawn_) write(stderr, "\r\033[K");
   bar_drawn_ = false;
   phase_began_ms_ = -1;
+}
+
+int output_errno() {
+  return first_output_errno;
 }
 
 std::string padded(std::string text, std::size_t width) {

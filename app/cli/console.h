@@ -50,6 +50,8 @@ class Console {
   bool bar_drawn_ = false;
 };
 
+// Why the first write of this program's consoles to stdout failed; 0: none did.
+int output_errno();
 std::string padded(std::string text, std::size_t width);  // two blanks behind it at least
 std::string right_aligned(const std::string& text, std::size_t width);
 std::string format_percent(double share);  // "86.7 %"

@@ -1,12 +1,16 @@
 // satchel: the command line. Wiring only.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/console.h"
@@ -94,19 +98,34 @@ int run(int argc, char** argv) {
                    word);
       return satchel::app::kExitUsage;
     }
+    errno = 0;  // printing may set it
     return app.exit(error) == 0 ? satchel::app::kExitOk : satchel::app::kExitUsage;
   }
   satchel::app::catch_interrupts();
-  const int code = chosen();
-  const bool lost =
-      std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // a full disk, a closed pipe
-  return code == satchel::app::kExitOk && lost ? int{satchel::app::kExitOther} : code;
+  return chosen();
+}
+
+// The exit code of a run whose own is `code`, where its output may be lost: a full disk is said, a
+// reader that has seen enough of a pipe is not.
+int code_after_output(int code) {
+  const int before = std::exchange(errno, 0);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const int last = errno != 0 ? errno : before, first = satchel::app::output_errno();
+  const int why = first != 0 ? first : last;
+  if (why == EPIPE) return code == satchel::app::kExitOk ? int{satchel::app::kExitOther} : code;
+  const int lost =
+      satchel::app::Console(false, false)
+          .fail({satchel::ErrorKind::storage, "STORAGE",
+                 "The output could not be written: " + std::generic_category().message(why) + "."});
+  return code == satchel::app::kExitOk ? lost : code;
 }
 
 // A file opened in the place of a closed standard stream would be read and written as that stream.
+// Where nobody can read the output, writing it is an error.
 void open_standard_streams() {
   for (int stream = 0; stream <= 2; ++stream)
-    if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);  // takes the lowest free one
+    if (fcntl(stream, F_GETFD) < 0)  // open() takes the lowest free one
+      (void)open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 }  // namespace
@@ -118,7 +137,7 @@ int main(int argc, char** argv) {
   satchel::runtime::guard_mappings();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write
   try {
-    return run(argc, argv);
+    return code_after_output(run(argc, argv));
   } catch (const std::exception& stranger) {  // the border where strangers' exceptions end
     std::fprintf(stderr, "satchel: internal error: %s [INTERNAL]\n", stranger.what());
     return satchel::app::kExitOther;

@@ -47,7 +47,10 @@ pid_t start(const Folder& home, const Arguments& arguments, const Files& files) 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, files.in, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, files.out, STDOUT_FILENO);
+  if (files.out < 0)
+    posix_spawn_file_actions_addclose(&actions, STDOUT_FILENO);
+  else
+    posix_spawn_file_actions_adddup2(&actions, files.out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, files.err, STDERR_FILENO);
   pid_t pid = -1;
   if (posix_spawn(&pid, SATCHEL_PROGRAM, &actions, nullptr, argv.data(), envp.data()) != 0)
@@ -111,6 +114,21 @@ Finished run(const Folder& home, const Arguments& arguments, const std::string& 
   waitpid(pid, &status, 0);
   for (const int fd : {files.in, files.out, files.err}) close(fd);
   return {code_of(status), contents(out), contents(err)};
+}
+
+Finished run_without_output(const Folder& home, const Arguments& arguments,
+                            const std::string& device) {
+  const Folder scratch;
+  const fs::path err = scratch.path() / "err";
+  const Files files = {open("/dev/null", O_RDONLY | O_CLOEXEC),
+                       device.empty() ? -1 : open(device.c_str(), O_WRONLY | O_CLOEXEC),
+                       open(err.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+  const pid_t pid = start(home, arguments, files);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  for (const int fd : {files.in, files.out, files.err})
+    if (fd >= 0) close(fd);
+  return {code_of(status), "", contents(err)};
 }
 
 Running::Running(const Folder& home, const Arguments& arguments) {

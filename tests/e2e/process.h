@@ -36,6 +36,10 @@ inline constexpr const char *kBackends = "SATCHEL_BACKENDS", *kNoBackends = "/no
 // HOME and the XDG folders of the process lie in `home`. Its input is `input`, then the end.
 Finished run(const Folder& home, const Arguments& arguments, const std::string& input = "");
 
+// The same with standard output at a device, /dev/full for example; "": closed.
+Finished run_without_output(const Folder& home, const Arguments& arguments,
+                            const std::string& device);
+
 // Reads on while what came `lacks` something and there is more to come. A process that lets it wait
 // for so long hangs: that is a failure, and it is ended.
 inline constexpr std::chrono::seconds kHang{120};

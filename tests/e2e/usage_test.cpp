@@ -65,6 +65,23 @@ TEST(Usage, activations_are_16_or_8_and_a_refusal_says_so) {
       << reference.err;
 }
 
+TEST(Usage, output_that_cannot_be_written_is_an_error) {
+  const Folder home;
+  for (const Arguments& arguments : {Arguments{"systems"},
+                                     {"recipes", "--json"},
+                                     {"--help"},
+                                     {"--version"},
+                                     {"completion", "bash"}})
+    for (const char* device : {"/dev/full", ""}) {
+      const Finished lost = run_without_output(home, arguments, device);
+      EXPECT_EQ(lost.exit_code, 7) << arguments[0] << " " << device;
+      const std::string why = *device == '\0' ? "Bad file descriptor" : "No space left on device";
+      EXPECT_NE(lost.err.find("The output could not be written: " + why + ". [STORAGE]"),
+                std::string::npos)
+          << arguments[0] << ": " << lost.err;
+    }
+}
+
 TEST(Usage, a_commands_help_shows_no_examples_of_others) {
   for (const char* command : {"eval", "chats"})
     EXPECT_EQ(run(Folder(), {command, "--help"}).out.find("Examples:"), std::string::npos);
