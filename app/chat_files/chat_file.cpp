@@ -83,7 +83,7 @@ std::string heading_of(const Message& message) {
 }
 
 Error bad(std::string_view called, const std::string& what) {
-  return {ErrorKind::invalid, "CHAT_FILE", "\"" + std::string(called) + "\" " + what};
+  return {ErrorKind::corrupt, "CHAT_FILE", "\"" + std::string(called) + "\" " + what};
 }
 
 // What our own files say of a message, of both formats.

@@ -4,7 +4,7 @@
 //            ids: a chat that is read back is read anew by its model
 //   markdown `<!-- satchel: ROLE … -->` before each message says what Markdown cannot; a line of a
 //            text that begins like that gets a backslash
-//   errors   CHAT_FILE (invalid): what is wrong, and where
+//   errors   CHAT_FILE (corrupt): what is wrong, and where
 //   source   the formats as their programs write them in 2026: conversations.json of ChatGPT,
 //            "Export chats" of Open WebUI
 #pragma once

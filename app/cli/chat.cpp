@@ -22,7 +22,7 @@ Result<void> read_grammar(ChatOptions& options) {
   Result<runtime::Grammar> made =
       is_schema ? runtime::grammar_of_schema(text) : runtime::parse_gbnf(text);
   if (!made.ok())
-    return Error{made.error().kind, made.error().code, path + ": " + made.error().message};
+    return Error{ErrorKind::corrupt, made.error().code, path + ": " + made.error().message};
   options.common.sampling.rest.grammar =
       std::make_shared<const runtime::Grammar>(std::move(made).value());
   return {};

@@ -55,7 +55,7 @@ Result<void> run_export(const ExportOptions& options, Console& console) {
 Result<void> check_sizes(const ChatFile& file, const std::string& path) {
   for (const ChatFile::Message& message : file.messages)
     if (message.text.size() > storage::kMessageBytesMax)
-      return Error{ErrorKind::invalid, "CHAT_FILE",
+      return Error{ErrorKind::corrupt, "CHAT_FILE",
                    "\"" + path + "\" has a message of more than 16 MiB. Nothing was imported."};
   return {};
 }

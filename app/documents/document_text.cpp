@@ -98,7 +98,7 @@ Result<std::string> checked_text(const fs::path& file) {
   runtime::append_utf8(raw, text);
   std::erase_if(text, [](char c) { return c == '\0'; });
   if (text.find_first_not_of(" \t\r\n\f") == text.npos)
-    return Error{ErrorKind::invalid, "DOC_NO_TEXT",
+    return Error{ErrorKind::corrupt, "DOC_NO_TEXT",
                  "It has no text. If it is a scan, run text recognition (OCR) on it first."};
   return text;
 }

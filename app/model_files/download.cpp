@@ -86,7 +86,8 @@ Error status_error(int status) {
   std::string what = "The server answered with status " + std::to_string(status) + ".";
   if (status == 401 || status == 403) what += " It wants to know who asks, or refuses this file.";
   if (status == 404 || status == 410) what += " There is no such file.";
-  return {ErrorKind::storage, "DOWNLOAD_STATUS", what};
+  const bool is_missing = status == 404 || status == 410;
+  return {is_missing ? ErrorKind::not_found : ErrorKind::internal, "DOWNLOAD_STATUS", what};
 }
 
 // One request after the other until the file is whole.
@@ -132,7 +133,7 @@ class Fetch {
       at = std::move(next);
       SATCHEL_TRY(check_allowed(at, !request_.sha256.empty()));
     }
-    return Error{ErrorKind::storage, "DOWNLOAD_STATUS", "The server leads in a circle."};
+    return Error{ErrorKind::internal, "DOWNLOAD_STATUS", "The server leads in a circle."};
   }
 
   Result<void> get(const Url& at) {
@@ -161,7 +162,7 @@ class Fetch {
     if (head.status == 206) {
       const auto range = range_of(head.content_range);
       if (!range || range->begin != part_.bytes())
-        return Error{ErrorKind::storage, "DOWNLOAD_STATUS",
+        return Error{ErrorKind::internal, "DOWNLOAD_STATUS",
                      "The server sent another part of the file than was asked for."};
       total_ = range->total;
       return check_room();
@@ -184,7 +185,7 @@ class Fetch {
     if (!is_whole_) {
       SATCHEL_TRY(part_.empty());
       n_resumed_ = 0;
-      return Error{ErrorKind::storage, "NETWORK", "The file became shorter on the server."};
+      return Error{ErrorKind::internal, "NETWORK", "The file became shorter on the server."};
     }
     total_ = part_.bytes();
     if (progress_) progress_({part_.bytes(), total_});
@@ -211,7 +212,7 @@ class Fetch {
 
   Result<void> check_length() const {
     if (total_ == 0 || part_.bytes() == total_) return {};
-    return Error{ErrorKind::storage, "NETWORK",
+    return Error{ErrorKind::internal, "NETWORK",
                  "The server sent " + std::to_string(part_.bytes()) + " of " +
                      std::to_string(total_) + " bytes. Start the download again to go on."};
   }
@@ -232,7 +233,7 @@ Result<void> check_is_model(const PartFile& part) {
   const auto opened = runtime::GgufFile::open(part.place());
   // One shard of several is downloaded without the others.
   if (opened.ok() || opened.error().code == "MODEL_SHARD") return {};
-  return Error{ErrorKind::invalid, "DOWNLOAD_NOT_MODEL",
+  return Error{ErrorKind::corrupt, "DOWNLOAD_NOT_MODEL",
                "What came is no GGUF model, and was deleted. " + opened.error().message};
 }
 

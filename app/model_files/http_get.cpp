@@ -62,7 +62,7 @@ Result<void> http_get(const HttpGet& request, const std::stop_token& stop) {
   if (stop.stop_requested())
     return Error{ErrorKind::cancelled, "STOPPED", "The download was stopped."};
   if (got || is_enough) return {};
-  return Error{ErrorKind::storage, "NETWORK",
+  return Error{ErrorKind::internal, "NETWORK",
                "\"" + request.url.host + "\" " + what(got.error()) + "."};
 }
 

@@ -131,7 +131,7 @@ TEST(Cli, an_answer_follows_a_schema_or_a_grammar_from_a_file) {
   EXPECT_TRUE(word.out == "yes\n" || word.out == "no\n") << word.out;
   const std::string wrong = home.write("wrong.gbnf", "root ::= \"yes\" |\nno\n");
   const Finished refused = run(home, {"chat", "--grammar", wrong, "-p", "Is it so?"});
-  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.exit_code, 4);
   EXPECT_NE(refused.err.find("wrong.gbnf: Line 2, column 1: There is no rule \"no\""),
             std::string::npos)
       << refused.err;

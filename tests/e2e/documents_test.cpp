@@ -111,7 +111,9 @@ TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {
   EXPECT_EQ(cut.json()["error"]["code"], "DOC_FORMAT");
   EXPECT_EQ(cut.exit_code, 4) << "damaged, not misused";
   std::ofstream(home / "empty.html") << "<p> </p>";
-  EXPECT_EQ(read(home, (home / "empty.html").string()).json()["error"]["code"], "DOC_NO_TEXT");
+  const Finished empty = read(home, (home / "empty.html").string());
+  EXPECT_EQ(empty.json()["error"]["code"], "DOC_NO_TEXT");
+  EXPECT_EQ(empty.exit_code, 4);
 }
 
 }  // namespace

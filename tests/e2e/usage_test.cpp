@@ -82,6 +82,14 @@ TEST(Usage, output_that_cannot_be_written_is_an_error) {
     }
 }
 
+TEST(Usage, a_file_that_is_not_what_it_should_be_is_bad_input) {
+  const Folder home;
+  const std::string empty = home.write("empty", "").string();
+  EXPECT_EQ(run(home, {"import", empty}).exit_code, 4);
+  EXPECT_EQ(run(home, {"chat", "--json-schema", empty, "-p", "Hi"}).exit_code, 4);
+  EXPECT_EQ(run(home, {"chat", "--grammar", empty, "-p", "Hi"}).exit_code, 4);
+}
+
 TEST(Usage, a_commands_help_shows_no_examples_of_others) {
   for (const char* command : {"eval", "chats"})
     EXPECT_EQ(run(Folder(), {command, "--help"}).out.find("Examples:"), std::string::npos);

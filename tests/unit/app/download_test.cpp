@@ -212,6 +212,7 @@ TEST_F(DownloadTest, goes_on_in_another_run_and_hashes_what_was_there) {
   const auto cut = get(server);
   ASSERT_FALSE(cut.ok());
   EXPECT_EQ(cut.error().code, "NETWORK");
+  EXPECT_EQ(cut.error().kind, ErrorKind::internal);
   EXPECT_THAT(files(), ElementsAre("small.gguf.part", "small.gguf.part.from"));
   n_most = SIZE_MAX;
   const auto report = value_of(get(server, sha_of(model())));
@@ -320,6 +321,7 @@ TEST_F(DownloadTest, a_wrong_part_and_a_short_file_are_refused) {
     return head(206, 10, "Content-Range: bytes 5-14/2825952\r\n") + "0123456789";
   });
   EXPECT_EQ(get(wrong).error().code, "DOWNLOAD_STATUS");
+  EXPECT_EQ(get(wrong).error().kind, ErrorKind::internal);
   fs::remove_all(folder_.path() / "models");
   Server ends([](const std::string& request) {
     return begin_of(request) == 0 ? good(request, model(), 1000) : std::string();
@@ -337,6 +339,7 @@ TEST_F(DownloadTest, another_hash_and_a_page_that_is_no_model_leave_nothing) {
   const std::string page = "<html>Please log in</html>";
   Server login([&](const std::string& request) { return good(request, page); });
   EXPECT_EQ(get(login).error().code, "DOWNLOAD_NOT_MODEL");
+  EXPECT_EQ(get(login).error().kind, ErrorKind::corrupt);
   EXPECT_TRUE(files().empty());
 }
 
