@@ -1,5 +1,9 @@
 #include "app/cache_quota.h"
 
+#include <string>
+
+#include "app/number_options.h"
+
 namespace satchel::app {
 
 void add_cache_quota(CLI::App& command, std::uint64_t& bytes) {
@@ -7,7 +11,13 @@ void add_cache_quota(CLI::App& command, std::uint64_t& bytes) {
       .add_option("--cache-quota", bytes,
                   "Disk space for saved caches, of which the least recently used give way; 0: no "
                   "limit; default: 8GiB")
-      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(CLI::Validator(
+          [](std::string& text) {
+            const Result<std::size_t> bytes = parse_bytes(text);
+            if (bytes.ok()) text = std::to_string(*bytes);
+            return bytes.ok() ? std::string() : bytes.error().message;
+          },
+          ""))
       ->type_name("SIZE");
 }
 
@@ -17,6 +27,7 @@ void add_thin_after(CLI::App& command, std::uint64_t& days) {
                   "Store saved caches of chats unused for DAYS days at about half their size, a "
                   "little less exact (KL about .01), and the oldest before the quota is full; "
                   "default: 0, never")
+      ->check(whole_number())
       ->type_name("DAYS");
 }
 

@@ -184,30 +184,6 @@ std::string format_percent(double share) {
   return fixed_text(share * 100, 1) + " %";
 }
 
-Result<std::size_t> parse_bytes(std::string_view text) {
-  const auto bad = [&] {
-    return Error{ErrorKind::invalid, "PARAM",
-                 "\"" + std::string(text) +
-                     "\" is not a memory size. Use for example 300MB, 1.5GB or 512MiB."};
-  };
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || !(value >= 0)) return bad();
-  std::string unit(end, text.data() + text.size());
-  unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
-  struct Unit {
-    std::string_view name;
-    double factor;
-  };
-  constexpr Unit kUnits[] = {{"", 1},     {"B", 1},        {"K", 1e3},      {"KB", 1e3},
-                             {"kB", 1e3}, {"M", 1e6},      {"MB", 1e6},     {"G", 1e9},
-                             {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-  for (const Unit& known : kUnits)
-    if (unit == known.name && value * known.factor < 0x1p53)
-      return static_cast<std::size_t>(value * known.factor);
-  return bad();
-}
-
 Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))

@@ -55,8 +55,6 @@ int output_errno();
 std::string padded(std::string text, std::size_t width);  // two blanks behind it at least
 std::string right_aligned(const std::string& text, std::size_t width);
 std::string format_percent(double share);  // "86.7 %"
-// "300 MB", "1.5GiB", "4096": bytes. Fails with invalid, PARAM.
-Result<std::size_t> parse_bytes(std::string_view text);
 inline constexpr std::uintmax_t kTextFileBytesMax = 16u << 20;
 // A regular file of at most so many bytes; else DOC_FOLDER, DOC_NOT_FOUND, DOC_READ, DOC_LIMIT.
 Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max = kTextFileBytesMax);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/input.h"
+#include "app/number_options.h"
 #include "kernels/base/size_text.h"
 #include "runtime/chat/memory_settings.h"
 #include "runtime/limits/precision_floor.h"

@@ -18,19 +18,6 @@ bool is_number(const std::string& text, Number& value) {
 
 }  // namespace
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  const bool is_bounded = most != std::numeric_limits<std::uint64_t>::max();
-  const std::string wanted = "a whole number from " + std::to_string(least) +
-                             (is_bounded ? " to " + std::to_string(most) : " up");
-  return CLI::Validator(
-      [=](const std::string& text) {
-        std::uint64_t value = 0;
-        const bool fits = is_number(text, value) && value >= least && value <= most;
-        return fits ? std::string() : "\"" + text + "\" is not " + wanted;
-      },
-      "");
-}
-
 CLI::Validator share_range() {
   return CLI::Validator(
       [](const std::string& text) {

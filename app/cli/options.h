@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "app/cli/sampling_options.h"
+#include "app/number_options.h"
 #include "app/paths.h"
 
 namespace satchel::app {
@@ -37,10 +37,6 @@ void add_key_option(CLI::App& command, Options& options);      // --key-file
 void add_model_options(CLI::App& command, Options& options);   // --model --backend --threads …
 // --recipe --keep --budget; `fallback`: what the command takes where --recipe is not given.
 void add_recipe_options(CLI::App& command, Options& options, const std::string& fallback = "full");
-// Takes digits that say a number in these bounds: the parser itself reads "-3" into an unsigned
-// number as a very large one.
-CLI::Validator whole_number(std::uint64_t least = 0,
-                            std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 // --output of a command whose result is otherwise kept for the model; `file` outlives the parse.
 void add_output_file(CLI::App& command, std::string& file, const std::string& about);
 

@@ -1,6 +1,7 @@
 #include "app/cli/workbench.h"
 
 #include "app/cli/model_profile.h"
+#include "app/number_options.h"
 #include "app/store_key.h"
 #include "app/store_options.h"
 #include "kernels/base/size_text.h"

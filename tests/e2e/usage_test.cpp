@@ -17,6 +17,10 @@ TEST(Usage, numbers_below_what_they_count_are_refused) {
                                      {"chat", "-p", "Hi", "--seed", "-1"},
                                      {"estimate", "--tokens", "0"},
                                      {"estimate", "--tokens", "-1"},
+                                     {"serve", "--thin-after", "-5"},
+                                     {"chat", "--thin-after", "abc"},
+                                     {"chat", "--thin-after", ""},
+                                     {"eval", "needle", "--contexts", "0"},
                                      {"eval", "recall", "--conversations", "-1"}}) {
     const Finished refused = run(home, arguments);
     EXPECT_EQ(refused.exit_code, 2) << arguments[arguments.size() - 2];
@@ -88,6 +92,22 @@ TEST(Usage, a_file_that_is_not_what_it_should_be_is_bad_input) {
   EXPECT_EQ(run(home, {"import", empty}).exit_code, 4);
   EXPECT_EQ(run(home, {"chat", "--json-schema", empty, "-p", "Hi"}).exit_code, 4);
   EXPECT_EQ(run(home, {"chat", "--grammar", empty, "-p", "Hi"}).exit_code, 4);
+}
+
+TEST(Usage, sizes_are_read_in_one_way) {
+  const Folder home;
+  for (const char* option : {"--cache-quota", "--budget"}) {
+    for (const char* size : {"-3", "many", "1.5XB"}) {
+      const Finished refused = run(home, {"chat", "-p", "Hi", option, size});
+      EXPECT_EQ(refused.exit_code, 2) << option << size;
+      EXPECT_NE(refused.err.find(std::string("\"") + size + "\" is not a size."), std::string::npos)
+          << refused.err;
+    }
+    for (const char* size : {"1.5GB", "1TB", "2 gib"}) {
+      const Finished taken = run(home, {"chat", "-n", "1", "-p", "Hi", option, size});
+      EXPECT_EQ(taken.err.find("is not a size"), std::string::npos) << option << taken.err;
+    }
+  }
 }
 
 TEST(Usage, a_commands_help_shows_no_examples_of_others) {

@@ -138,7 +138,7 @@ void add_made_chat_options(CLI::App& command, ChatOptions& options, CLI::Option*
       ->capture_default_str()
       ->excludes(file);
   command.add_option("--chats", options.n_chats, "Chats per number of messages")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str()
       ->excludes(file);
   command

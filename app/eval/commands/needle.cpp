@@ -200,7 +200,7 @@ void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* fi
       ->capture_default_str()
       ->excludes(file);
   command.add_option("--contexts", options.n_contexts, "Texts per family and length")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str()
       ->excludes(file);
   command.add_option("--seed", options.seed, "Random seed; the same seed gives the same texts")
