@@ -87,6 +87,8 @@ Result<int> ChatLoop::run() {
 
 Result<int> ChatLoop::talk() {
   const bool one_shot = !options_.prompt.empty();
+  SATCHEL_TRY(check_utf8("The message", options_.prompt));
+  if (options_.system) SATCHEL_TRY(check_utf8("The system prompt", *options_.system));
   for (const std::string& document : options_.documents) SATCHEL_TRY(check_text_file(document));
   SATCHEL_TRY(open());
   SATCHEL_TRY(read_documents());
@@ -227,7 +229,8 @@ Result<void> ChatLoop::converse() {
     if (was_cut || is_blank(line)) continue;
     if (was_left_open) console_.warning(kWasLeftOpen);
     const bool is_command = !is_quoted && line.front() == '/';
-    const Result<void> done = is_command ? obey(line) : answer(line);
+    Result<void> done = check_utf8("The message", line);
+    if (done.ok()) done = is_command ? obey(line) : answer(line);
     if (!done.ok()) SATCHEL_TRY(recover(done.error()));
     if (take_interrupt() && !asks()) interrupted_ = true;
     if (interrupted_) break;  // only where nobody can say what next

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "app/cli/exit_codes.h"
@@ -51,6 +52,15 @@ void write(std::FILE* to, std::string_view text) {
 // Pipes and files get the bytes as they are.
 std::string shown(std::string_view text, bool on_terminal) {
   return on_terminal ? terminal_text(text) : std::string(text);
+}
+
+std::optional<std::size_t> not_utf8_at(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const runtime::Utf8Step step = runtime::utf8_step(text.substr(at));
+    if (step.form != runtime::Utf8Form::whole || text[at] == '\0') return at;
+    at += step.bytes;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -184,6 +194,13 @@ std::string format_percent(double share) {
   return fixed_text(share * 100, 1) + " %";
 }
 
+Result<void> check_utf8(const std::string& what, std::string_view text) {
+  const auto at = not_utf8_at(text);
+  if (!at) return {};
+  return Error{ErrorKind::invalid, "PARAM",
+               what + " is not UTF-8 text: byte " + std::to_string(*at) + " is invalid."};
+}
+
 Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
@@ -210,14 +227,10 @@ Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes
   all << in.rdbuf();
   if (!in) return Error{ErrorKind::storage, "DOC_READ", "\"" + path + "\" cannot be read."};
   std::string text = std::move(all).str();
-  for (std::size_t at = 0; at < text.size();) {
-    const runtime::Utf8Step step = runtime::utf8_step(std::string_view(text).substr(at));
-    if (step.form != runtime::Utf8Form::whole || text[at] == '\0')
-      return Error{ErrorKind::corrupt, "DOC_ENCODING",
-                   "\"" + path + "\" is not UTF-8 text: byte " + std::to_string(at) +
-                       " is invalid. Convert the file to UTF-8 first."};
-    at += step.bytes;
-  }
+  if (const auto at = not_utf8_at(text))
+    return Error{ErrorKind::corrupt, "DOC_ENCODING",
+                 "\"" + path + "\" is not UTF-8 text: byte " + std::to_string(*at) +
+                     " is invalid. Convert the file to UTF-8 first."};
   return text;
 }
 

@@ -55,6 +55,8 @@ int output_errno();
 std::string padded(std::string text, std::size_t width);  // two blanks behind it at least
 std::string right_aligned(const std::string& text, std::size_t width);
 std::string format_percent(double share);  // "86.7 %"
+// Of what a person or a script writes; else invalid PARAM, naming `what` and the offset.
+Result<void> check_utf8(const std::string& what, std::string_view text);
 inline constexpr std::uintmax_t kTextFileBytesMax = 16u << 20;
 // A regular file of at most so many bytes; else DOC_FOLDER, DOC_NOT_FOUND, DOC_READ, DOC_LIMIT.
 Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max = kTextFileBytesMax);

@@ -106,6 +106,23 @@ std::optional<ApiError> check_body_head(const HttpRequest& request, const GuardR
 
 }  // namespace
 
+bool can_be_host(const std::string& name) {
+  const auto fits = [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_');
+  };
+  return is_address(name) || (!name.empty() && std::ranges::all_of(name, fits));
+}
+
+// As browsers write it: in small letters, without a path; "null" of a page without an origin.
+bool can_be_origin(const std::string& origin) {
+  const std::size_t colon = origin.find("://");
+  if (origin == "null") return true;
+  if (colon == 0 || colon == origin.npos || origin != lower(origin)) return false;
+  const std::string scheme = origin.substr(0, colon);
+  const std::optional<HostPort> place = split(std::string_view(origin).substr(colon + 3));
+  return place && can_be_host(scheme) && can_be_host(place->host);
+}
+
 bool is_local_address(const std::string& address) {
   return address == "localhost" || address == "::1" ||
          (address.starts_with("127.") && is_address(address));

@@ -24,6 +24,10 @@ struct GuardRules {
   std::size_t body_bytes = 0;        // the most
 };
 
+// Whether a request could name such a host, or come from such a page: one that never matches is a
+// slip of whoever allows it.
+bool can_be_host(const std::string& name);
+bool can_be_origin(const std::string& origin);
 bool is_local_address(const std::string& address);
 // The token of the file, which nobody but its owner may read.
 //   errors  TOKEN_FILE
