@@ -34,6 +34,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "Chat with a model; the chat is saved as you go");
   command->add_option("--chat", options->name, "Continue this chat, or start it")
+      ->check(not_empty())
       ->type_name("NAME");
   command
       ->add_option("-p,--prompt", options->prompt,

@@ -1,5 +1,7 @@
 #include "app/cli/conversation.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -53,6 +55,20 @@ Error saved_model_missing(const runtime::Chat& chat) {
           "The chat \"" + chat.name + "\" uses the model \"" + chat.setup.model_path +
               "\", which is no longer there. The chat is kept. Put the file back, or continue with "
               "another model: --model FILE."};
+}
+
+constexpr std::ptrdiff_t kNameMax = 200;  // characters; chosen: what a list can still show
+
+// Of a chat that begins; one that is there is found by whatever name it has.
+Result<void> check_new_name(const std::string& name) {
+  SATCHEL_TRY(check_utf8("The name of the chat", name));
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  const auto begins = [](unsigned char c) { return (c & 0xc0) != 0x80; };
+  if (std::ranges::none_of(name, is_control) && std::ranges::count_if(name, begins) <= kNameMax)
+    return {};
+  return Error{ErrorKind::invalid, "PARAM",
+               "The name of a chat is one line of at most " + std::to_string(kNameMax) +
+                   " characters, without control characters."};
 }
 
 Error far_not_encrypted() {
@@ -109,6 +125,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
     }
   }
   if (!saved && request.must_exist) return no_chat_named(request.name);
+  if (!saved) SATCHEL_TRY(check_new_name(request.name));
   const bool has_own_recipe = saved && options.recipe.empty();
   SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, has_own_recipe
                                                  ? kvcache::Recipe::parse(saved->setup.recipe_json)

@@ -28,6 +28,15 @@ CLI::Validator share_range() {
       "");
 }
 
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? std::string("it is empty; leave the option out for the default")
+                            : std::string();
+      },
+      "");
+}
+
 void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "Print one JSON document on stdout");
   command.add_flag("-q,--quiet", options.quiet,
@@ -38,6 +47,7 @@ void add_store_option(CLI::App& command, Options& options) {
   command
       .add_option("--store", options.store,
                   "Folder for chats and saved caches; default: your data and cache folders")
+      ->check(not_empty())
       ->type_name("DIR");
   add_key_option(command, options);
 }
@@ -51,6 +61,7 @@ void add_model_options(CLI::App& command, Options& options) {
       .add_option("-m,--model", options.model,
                   "GGUF file, or the start of a name in the model folder; default: the bundled "
                   "notes-mini")
+      ->check(not_empty())
       ->type_name("FILE");
   command
       .add_option("--template", options.chat_template,

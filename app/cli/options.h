@@ -31,6 +31,9 @@ struct Options {
 // Of --keep: 0.01 to 1. CLI11's own range lets NaN through.
 CLI::Validator share_range();
 
+// Of a name or a folder: "" would silently mean the default.
+CLI::Validator not_empty();
+
 void add_output_options(CLI::App& command, Options& options);  // --json --quiet
 void add_store_option(CLI::App& command, Options& options);    // --store --key-file
 void add_key_option(CLI::App& command, Options& options);      // --key-file
