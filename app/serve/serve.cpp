@@ -43,6 +43,15 @@ Result<serve::ServerOptions> server_options(const ServeOptions& given) {
                                .guard = {},
                                .shows_metrics = given.shows_metrics,
                                .defaults = {given.common.sampling.over({})}};
+  const auto refused = [](const std::string& option, const std::string& text, const char* use) {
+    return Error{ErrorKind::invalid, "PARAM",
+                 option + " \"" + text + "\" can never match. Use for example " + use + "."};
+  };
+  for (const std::string& host : given.hosts)
+    if (!serve::can_be_host(host)) return refused("--allow-host", host, "my-machine.lan");
+  for (const std::string& origin : given.origins)
+    if (!serve::can_be_origin(origin))
+      return refused("--allow-origin", origin, "https://pages.example");
   options.guard.hosts = given.hosts;
   options.guard.origins = given.origins;
   const char* const named = std::getenv("SATCHEL_TOKEN_FILE");
@@ -136,6 +145,7 @@ void add_serve(CLI::App& app, const Choose& choose) {
   command
       ->add_option("--store", options->common.store,
                    "Folder for chats and saved caches; without it nothing is written")
+      ->check(not_empty())
       ->type_name("DIR");
   add_key_option(*command, options->common);
   add_cache_quota(*command, options->cache_quota);

@@ -110,6 +110,41 @@ TEST(Usage, sizes_are_read_in_one_way) {
   }
 }
 
+TEST(Usage, an_empty_name_is_not_the_default) {
+  for (const char* option : {"--chat", "--store", "--model"}) {
+    const Finished refused = run(Folder(), {"chat", option, "", "-n", "1", "-p", "Hi"});
+    EXPECT_EQ(refused.exit_code, 2) << option;
+    EXPECT_NE(refused.err.find("it is empty"), std::string::npos) << refused.err;
+  }
+}
+
+TEST(Usage, the_name_of_a_new_chat_is_one_line_that_a_list_can_show) {
+  const Folder home;
+  for (const std::string& name : {std::string("a\nb"), std::string(201, 'a'), std::string("\xff")})
+    EXPECT_EQ(run(home, {"chat", "--chat", name, "-n", "1", "-p", "Hi"}).exit_code, 2);
+}
+
+TEST(Usage, a_message_is_utf_8) {
+  const Folder home;
+  const Finished option = run(home, {"chat", "-n", "1", "-p", "a\xff\xfe"});
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_NE(option.err.find("The message is not UTF-8 text: byte 1 is invalid."), std::string::npos)
+      << option.err;
+  EXPECT_EQ(run(home, {"chat", "--chat", "c", "-n", "1"}, "a\xff\n").exit_code, 2);
+}
+
+TEST(Usage, hosts_and_origins_that_can_never_match_are_refused) {
+  for (const Arguments& arguments : {Arguments{"serve", "--allow-origin", "bad"},
+                                     {"serve", "--allow-origin", "https://a.example/"},
+                                     {"serve", "--allow-host", "a b"},
+                                     {"serve", "--allow-host", "name:8421"}}) {
+    const Finished refused = run(Folder(), arguments);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("\"" + arguments.back() + "\" can never match."), std::string::npos)
+        << refused.err;
+  }
+}
+
 TEST(Usage, a_commands_help_shows_no_examples_of_others) {
   for (const char* command : {"eval", "chats"})
     EXPECT_EQ(run(Folder(), {command, "--help"}).out.find("Examples:"), std::string::npos);
