@@ -27,7 +27,7 @@ enum class ErrorKind {
   device_lost,    // the backend's device failed, or was requested and is missing
   storage,        // disk full, read-only, in use
   cancelled,      // the user asked to stop
-  internal,       // none of these: a library's exception, the network, a broken guarantee of ours
+  internal,       // an exception of a library, or a broken guarantee of ours
 };
 
 // A number that the message says in words, for programs: "least_limit_bytes".
