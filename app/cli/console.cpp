@@ -154,8 +154,9 @@ void Console::show(const runtime::Progress& progress) {
   const auto tenths = static_cast<std::size_t>(share * 10);
   if (tenths <= tenths_) return;
   tenths_ = tenths;
-  write(stderr, std::string(title(phase_)) + ": " + std::to_string(tenths * 10) + " %, " +
-                    duration_text(left) + " left\n");
+  write(stderr, std::string(title(phase_)) + ": " + std::to_string(tenths * 10) + " %" +
+                    (progress.done < progress.total ? ", " + duration_text(left) + " left" : "") +
+                    "\n");
 }
 
 void Console::status(std::string_view line) {

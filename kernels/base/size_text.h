@@ -21,6 +21,7 @@ inline std::string fixed_text(double value, int digits) {
 // Decimal units; one digit after the point from kB up.
 inline std::string size_text(std::size_t bytes) {
   static constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes == 1) return "1 byte";
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;

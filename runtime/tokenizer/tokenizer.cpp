@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/index_range.h"
+#include "kernels/base/size_text.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/text_encoder.h"
@@ -68,9 +69,8 @@ Result<JoinedText> joined(std::span<const TextPart> parts) {
   for (const TextPart& part : parts) {
     if (part.text.size() > Tokenizer::kTextBytesMax)
       return Error{ErrorKind::invalid, "TEXT_TOO_LONG",
-                   "The text has " + std::to_string(part.text.size()) +
-                       " bytes; a message may have at most " +
-                       std::to_string(Tokenizer::kTextBytesMax) +
+                   "The text has " + size_text(part.text.size()) + "; a message may have at most " +
+                       size_text(Tokenizer::kTextBytesMax) +
                        ". Nothing was changed. Split the text."};
     const std::size_t begin = out.text.size();
     append_utf8(part.text, out.text);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/base/size_text.h"
 #include "storage/kv/erase.h"
 #include "storage/kv/state.h"
 
@@ -15,8 +16,8 @@ Error over_quota(std::uint64_t quota, bool is_alone) {
   return {ErrorKind::storage, "CACHE_QUOTA",
           std::string("This chat's cache ") +
               (is_alone ? "is larger than" : "and that of the chat opened last are larger than") +
-              " the quota for saved caches (" + std::to_string(quota >> 20) +
-              " MiB), so it is not saved. No message is affected; the chat is processed again when "
+              " the quota for saved caches (" + size_text(quota) +
+              "), so it is not saved. No message is affected; the chat is processed again when "
               "opened. Raise the quota (--cache-quota), or choose a smaller preset for the chat."};
 }
 

@@ -57,7 +57,8 @@ Result<std::vector<std::int32_t>> ids_of(const ReadingOptions& options,
   for (const std::size_t depth : options.depths)
     if (ids.size() < depth + options.n_steps)
       return Error{ErrorKind::invalid, "PARAM",
-                   options.text + " has " + count_text(ids.size()) + " tokens; " +
+                   options.text + " has " + count_text(ids.size()) +
+                       (ids.size() == 1 ? " token; " : " tokens; ") +
                        count_text(depth + options.n_steps) +
                        " are needed for this depth and --steps."};
   return ids;

@@ -9,6 +9,7 @@ namespace {
 
 TEST(SizeText, changes_its_unit_where_a_thousand_would_be_shown) {
   EXPECT_EQ(size_text(0), "0 bytes");
+  EXPECT_EQ(size_text(1), "1 byte");
   EXPECT_EQ(size_text(999), "999 bytes");
   EXPECT_EQ(size_text(1000), "1.0 kB");
   EXPECT_EQ(size_text(999'949), "999.9 kB");
