@@ -13,9 +13,9 @@ void add_cache_quota(CLI::App& command, std::uint64_t& bytes) {
                   "limit; default: 8GiB")
       ->transform(CLI::Validator(
           [](std::string& text) {
-            const Result<std::size_t> bytes = parse_bytes(text);
-            if (bytes.ok()) text = std::to_string(*bytes);
-            return bytes.ok() ? std::string() : bytes.error().message;
+            const Result<std::size_t> read = parse_bytes(text);
+            if (read.ok()) text = std::to_string(*read);
+            return read.ok() ? std::string() : read.error().message;
           },
           ""))
       ->type_name("SIZE");
