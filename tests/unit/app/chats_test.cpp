@@ -48,10 +48,10 @@ TEST(ChatsCommand, lists_chats_kept_at_the_top_first) {
 
 TEST(ChatsCommand, a_named_store_that_is_not_there_is_not_shown_as_empty) {
   const test::TempFolder temp;
-  CLI::App app("", "satchel");
-  Run chosen;
-  add_chats(app, [&](Run run) { chosen = std::move(run); });
-  app.parse("chats --json --store " + (temp / "none").string());
+  CLI::App all("", "satchel");
+  app::Run chosen;
+  add_chats(all, [&](app::Run run) { chosen = std::move(run); });
+  all.parse("chats --json --store " + (temp / "none").string());
   EXPECT_EQ(chosen(), 3);
 }
 
