@@ -1,5 +1,5 @@
-// What choosing a token costs: microseconds for a vocabulary of 128,256 words, greedy and drawn from
-// the 40 likeliest, beside looks at every token in turn.
+// What choosing a token costs: microseconds for a vocabulary of 128,256 words, greedy and drawn
+// from the 40 likeliest, beside looks at every token in turn.
 //
 //   bench_sampler [WORDS]
 #include <algorithm>

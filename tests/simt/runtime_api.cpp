@@ -83,7 +83,7 @@ bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
 }
 
 // Of a stream that belongs to another card than the thread's current one.
-// Where kernels do not run, nobody asks what was written; a host that is timed should not pay for it.
+// Where kernels do not run, nobody asks what was written, and a host that is timed should not pay.
 void note_written(void* at, std::size_t bytes) {
   if (machine().runs_kernels) mark_written(static_cast<std::byte*>(at), bytes);
 }
