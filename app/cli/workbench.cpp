@@ -1,5 +1,8 @@
 #include "app/cli/workbench.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "app/cli/model_profile.h"
 #include "app/number_options.h"
 #include "app/store_key.h"
@@ -103,7 +106,9 @@ Result<std::unique_ptr<storage::Store>> open_store(const Options& options, stora
 }
 
 bool has_no_chats_yet(const Options& options, const Error& why) {
-  return why.code == "NO_LIBRARY" && options.store.empty();
+  std::error_code unknown;
+  return why.code == "NO_LIBRARY" &&
+         (options.store.empty() || std::filesystem::is_directory(options.store, unknown));
 }
 
 Error no_chat_named(const std::string& name) {

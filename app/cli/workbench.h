@@ -34,7 +34,7 @@ Result<storage::StoreOptions> chosen_store(const Options& options);
 // The library and the saved caches of --store.
 Result<std::unique_ptr<storage::Store>> open_store(const Options& options, storage::OpenMode mode);
 // Whether a store was not opened because no chat was saved yet. A folder that --store names should
-// have a library.
+// at least be there: its name may be mistyped.
 bool has_no_chats_yet(const Options& options, const Error& why);
 Error no_chat_named(const std::string& name);
 

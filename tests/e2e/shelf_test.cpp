@@ -111,6 +111,8 @@ TEST_F(Shelf, goes_with_its_chat_unless_it_is_kept) {
 }
 
 TEST_F(Shelf, is_listed_shown_and_named_in_a_chat) {
+  EXPECT_EQ(satchel({"documents"}).exit_code, 3) << "a folder that is not there";
+  fs::create_directory(home_ / "store");
   EXPECT_NE(satchel({"documents"}).out.find("The shelf is empty."), std::string::npos);
   const Finished none = satchel({"documents", "--remove", "x"});
   EXPECT_EQ(none.exit_code, 3);

@@ -53,7 +53,7 @@ TEST(Cli, a_chat_goes_to_a_file_and_comes_back_and_is_continued) {
     EXPECT_EQ(gone_on.exit_code, 0) << gone_on.err;
     EXPECT_EQ(words(name.c_str()).size(), words("notes").size() + 2);
   }
-  EXPECT_EQ(run(home, {"import", document.string()}).exit_code, 2);
+  EXPECT_EQ(run(home, {"import", document.string()}).exit_code, 4);
   EXPECT_EQ(run(home, {"export", "none"}).exit_code, 3);
   const auto copy = run(home, {"backup", (home.path() / "copies").string(), "--json"}).json();
   EXPECT_TRUE(std::filesystem::exists(copy["file"].get<std::string>()));
