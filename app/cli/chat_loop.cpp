@@ -195,7 +195,10 @@ Result<void> ChatLoop::read_documents() {
 
 Result<std::string> ChatLoop::text_of_document(const std::string& path) {
   SATCHEL_TRY(check_text_file(path, kDocumentFileBytesMax));
-  return is_rich_document(path) ? document_text(path, begin_interruptible()) : read_text_file(path);
+  if (is_rich_document(path)) return document_text(path, begin_interruptible());
+  SATCHEL_TRY_ASSIGN(std::string text, read_text_file(path));
+  if (is_blank(text)) return Error{ErrorKind::invalid, "DOC_EMPTY", "\"" + path + "\" is empty."};
+  return text;
 }
 
 // Of a chat that was saved: its options may be given again each time.

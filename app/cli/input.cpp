@@ -50,7 +50,7 @@ Input read_input(bool from_terminal, const std::function<Line(std::string& line)
 }
 
 bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\n") == std::string_view::npos;
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
 std::optional<std::string_view> rest_of(std::string_view line, std::string_view word) {

@@ -114,6 +114,8 @@ TEST(Documents, that_are_cut_off_or_hostile_are_refused_in_words) {
   const Finished empty = read(home, (home / "empty.html").string());
   EXPECT_EQ(empty.json()["error"]["code"], "DOC_NO_TEXT");
   EXPECT_EQ(empty.exit_code, 4);
+  const Finished blank = read(home, home.write("blank.txt", " \r\n\t").string());
+  EXPECT_EQ(blank.json()["error"]["code"], "DOC_EMPTY");
 }
 
 }  // namespace
